@@ -264,7 +264,8 @@ pub fn wrap(text: &str, width: usize) -> String {
 /// The same for one line with a name in it that somebody chose: what goes on below is set in by two, so that a part of the name begins no
 /// line.
 pub fn wrap_named(line: &str, width: usize) -> String {
-    wrap(line, width.saturating_sub(2)).trim_end().replace('\n', "\n  ") + "\n"
+    let fits = line.chars().count() <= width;
+    wrap(line, if fits { width } else { width.saturating_sub(2) }).trim_end().replace('\n', "\n  ") + "\n"
 }
 
 /// What there is to say when standard output cannot be written to.

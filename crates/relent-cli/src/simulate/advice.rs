@@ -30,14 +30,14 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
         }
     }
     for sentence in sentences.first().into_iter().flatten().filter(|sentence| common(sentence)) {
-        out.push_str(&wrap(&format!("all: {sentence}"), width));
+        out.push_str(&wrap(&escape(&format!("all: {sentence}")), width));
     }
     for (nth, sentence) in advice::harms(outcome).iter().enumerate() {
         if nth == 0 {
             let gap = if out.is_empty() { "" } else { "\n" };
             let _ = writeln!(out, "{gap}What populations do to each other, each changed by itself");
         }
-        out.push_str(&indented(&escape(sentence), width));
+        out.push_str(&indented(sentence, width));
     }
     let remedies = outcome.advice.iter().flat_map(|advice| &advice.remedies);
     for (nth, remedied) in remedies.enumerate() {
@@ -47,7 +47,7 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
             let _ = writeln!(out, "{gap}What helps, each change tried by itself");
         }
         let words = format!("{}: {}", remedied.policy, advice::remedy(before, remedied));
-        out.push_str(&indented(&escape(&words), width));
+        out.push_str(&indented(&words, width));
     }
     out.push_str(&curves::before_and_after(outcome, view));
     if let Some(recommended) = outcome.advice.as_ref().and_then(|advice| advice.recommended.as_ref()) {
@@ -79,5 +79,6 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
 
 /// A sentence set in by two, and so are the lines that it breaks into.
 fn indented(sentence: &str, width: usize) -> String {
-    wrap(sentence, width.saturating_sub(2)).lines().map(|line| format!("  {line}\n")).collect()
+    // Names of policies are in it.
+    wrap(&escape(sentence), width.saturating_sub(2)).lines().map(|line| format!("  {line}\n")).collect()
 }

@@ -1,7 +1,7 @@
 //! The figures of a simulation as a table for people, always beside the ideal.
 
 use super::View;
-use crate::{escape::escape, report::percent, talk::wrap};
+use crate::{escape::escape, report::percent, talk::wrap_named};
 use relent_sim::{Engine, Figure, Ideal, Outcome, Record};
 use std::{fmt::Write, ops::Range};
 
@@ -45,7 +45,7 @@ pub(crate) fn table(outcome: &Outcome, view: View) -> String {
     rows.extend(shown(outcome).map(|record| row(record, &columns, outcome)));
     let mut out = String::new();
     if !outcome.title.is_empty() {
-        let _ = writeln!(out, "{}", wrap(&escape(&outcome.title), view.columns.unwrap_or(usize::MAX)));
+        let _ = writeln!(out, "{}", wrap_named(&escape(&outcome.title), view.columns.unwrap_or(usize::MAX)));
     }
     out.push_str(&readable(rows, view));
     out

@@ -2,6 +2,7 @@
 
 use super::{Args, plan::Plan};
 use crate::{
+    escape::escape,
     report::percent,
     screen,
     simulate::{View, files, table},
@@ -9,7 +10,7 @@ use crate::{
 };
 use relent::duration::Human;
 use relent_sim::{Control, Figure, Observed, Outcome, Record, Scenario, Seen, World, simulate_with};
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 /// What was seen of all herds, in the order of the contenders.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ pub(super) fn tell(args: &Args, plan: &Plan, measured: Measured, round_trip: Dur
         measured.to_json_beside(simulated.as_ref().unwrap_or(&none))
     } else {
         let view = View { columns: screen::columns(), unicode: screen::unicode() };
-        let mut text = talk::wrap(&measured.title, view.columns.unwrap_or(usize::MAX));
+        let mut text = talk::wrap_named(&escape(&measured.title), view.columns.unwrap_or(usize::MAX));
         text.push('\n');
         text.push_str(&table(&measured, simulated.as_ref(), view));
         text.push('\n');
@@ -100,7 +101,7 @@ fn table(measured: &Outcome, simulated: Option<&Outcome>, view: View) -> String 
         rows.push(std::iter::once("ideal".to_owned()).chain((0..sides).flat_map(|_| cells.clone())).collect());
     }
     for (place, record) in measured.records.iter().enumerate() {
-        let mut row = vec![crate::escape::escape(&record.policy).into_owned()];
+        let mut row = vec![escape(&record.policy).into_owned()];
         let twin = simulated.and_then(|simulated| simulated.records.get(place));
         for record in std::iter::once(record).chain(twin) {
             row.extend(SHOWN.iter().map(|(figure, _)| said(*figure, record.get(*figure))));
@@ -195,40 +196,33 @@ fn words(
     (round_trip, window): (Duration, Duration),
     view: View,
 ) -> String {
+    let width = view.columns.unwrap_or(usize::MAX);
+    let named = |line: String| talk::wrap_named(&escape(&line), width);
     let mut text = String::new();
     for record in &measured.records {
         if let (Some(why), Some(share)) = (&record.stopped, record.get(Figure::SuccessShare)) {
             let percent = 100.0 * share;
-            let _ =
-                writeln!(text, "{}: {why}, and {percent:.0} % of its clients were connected by then.", record.policy);
+            text +=
+                &named(format!("{}: {why}, and {percent:.0} % of its clients were connected by then.", record.policy));
         }
     }
     let micros = Duration::from_micros(u64::try_from(round_trip.as_micros()).unwrap_or(u64::MAX));
-    match simulated {
-        None => text.push_str(
-            "Not simulated: of a server that is not the storm's own, --capacity and --queue say what it is like.\n",
+    let of_numbers = match simulated {
+        None => "Not simulated: of a server that is not the storm's own, --capacity and --queue say what it is like."
+            .to_owned(),
+        Some(_) => format!(
+            "Measured on loopback with real sockets; simulated by the exact engine with the same seeds, and with the round \
+             trip of {} and the rush of {} that were measured.",
+            Human(micros),
+            Human(window)
         ),
-        Some(_) => {
-            let _ = writeln!(
-                text,
-                "Measured on loopback with real sockets; simulated by the exact engine with the same seeds, and with \
-                 the round trip of {} and the rush of {} that were measured.",
-                Human(micros),
-                Human(window)
-            );
-        }
-    }
+    };
+    text += &talk::wrap(&of_numbers, width);
     if let Some(unlike) = unlike {
-        let _ = writeln!(
-            text,
-            "They differ by {:.1} % at most, in {} of {}.",
-            100.0 * unlike.share,
-            unlike.what,
-            unlike.policy
-        );
+        let share = 100.0 * unlike.share;
+        text += &named(format!("They differ by {share:.1} % at most, in {} of {}.", unlike.what, unlike.policy));
     }
-    let wrapped = |line: &str| talk::wrap(&crate::escape::escape(line), view.columns.unwrap_or(usize::MAX));
-    text.lines().map(|line| wrapped(line).trim_end().to_owned() + "\n").collect()
+    text
 }
 
 #[cfg(test)]
@@ -295,5 +289,13 @@ mod tests {
             text.starts_with("a: it was watched for 1s, and 50 % of its clients were connected by then.\n"),
             "{text}"
         );
+        // What is in a name begins no line, wherever that is broken.
+        let mut forged = outcome;
+        let name = format!("p\nerror: forged {} error: forged", "a".repeat(50));
+        forged.records[0].policy.clone_from(&name);
+        let unlike = Unlike { share: 0.1, what: "the time to drain", policy: name };
+        let view = View { columns: Some(80), unicode: true };
+        let text = words(&forged, None, Some(&unlike), (Duration::ZERO, Duration::ZERO), view);
+        assert!(text.contains("They differ") && !text.lines().any(|line| line.starts_with("error")), "{text}");
     }
 }

@@ -506,6 +506,17 @@ fn an_engine_of_a_file_is_refused_where_it_stands() {
     assert!(by_flag.stderr.starts_with("error: --engine: the fluid engine"), "{}", by_flag.stderr);
 }
 
+/// Nor in what is advised.
+#[test]
+fn a_name_begins_no_line() {
+    let text = "[clients]\ncount = 5\n[server]\ncapacity = 5000\n[policy.\"p\\nerror: forged\"]\nbase = \"1s\"\n";
+    let folder = Folder::new().file("s.toml", text);
+    let outcome = folder.relent(&["simulate", "s.toml", "--advice", "always"]);
+    let all = outcome.stdout + &outcome.stderr;
+    assert!(all.contains("What to do") && all.contains(r"p\nerror: forged"), "{all}");
+    assert!(!all.lines().any(|line| line.trim_start().starts_with("error: forged")), "{all}");
+}
+
 #[test]
 fn ctrl_c_writes_what_is_done() {
     let folder = Folder::new();
