@@ -25,6 +25,8 @@ pub(crate) const ENDING: &[Signal] = &[
     Signal::SIGXCPU,
     Signal::SIGVTALRM,
     Signal::SIGPROF,
+    // By which watchdogs end what does not answer.
+    Signal::SIGABRT,
     #[cfg(target_os = "linux")]
     Signal::SIGIO,
 ];

@@ -50,7 +50,7 @@ pub(crate) use texts::title;
 pub(crate) use url::path;
 pub use url::url;
 pub use value::server;
-pub(crate) use value::value;
+pub(crate) use value::{value, word};
 
 /// What stands in place of a secret.
 pub const HIDDEN: &str = "***";

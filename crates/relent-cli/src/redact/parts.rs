@@ -72,7 +72,7 @@ fn smallest(secret: &str) -> Vec<&str> {
 
 /// What stands between the signs of one kind, and behind the first of some.
 fn taken_apart(text: &str) -> Vec<&str> {
-    let (strings, text) = (strings(text), bare(text));
+    let (strings, whole, text) = (strings(text), text, bare(text));
     let behind = |is_first: &dyn Fn(char) -> bool| {
         let (at, sign) = text.char_indices().find(|(_, c)| is_first(*c))?;
         Some(bare(&text[at + sign.len_utf8()..]))
@@ -88,7 +88,20 @@ fn taken_apart(text: &str) -> Vec<&str> {
     all.extend(strings);
     let kinds = BETWEEN.iter().filter(|is_between| text.contains(**is_between));
     all.extend(kinds.flat_map(|is_between| text.split(*is_between).map(bare)).filter(|part| !is_setting(part, 0)));
+    all.extend(with_all(whole));
     all
+}
+
+/// What is long enough only with the brackets that stand around a value, which may be of the value itself.
+fn with_all<'a>(text: &'a str) -> impl Iterator<Item = &'a str> {
+    let kinds = BETWEEN.iter().filter(|is_between| text.contains(**is_between));
+    let pieces = iter::once(text).chain(kinds.flat_map(|is_between| text.split(*is_between)));
+    let of_a_piece = |piece| {
+        let behind = |is_first: fn(char) -> bool| Some(str::split_once(piece, is_first)?.1);
+        [Some(piece), behind(char::is_whitespace), behind(|c| "=:".contains(c))].into_iter().flatten()
+    };
+    let unquoted = |part: &'a str| part.trim_matches(|c: char| c.is_whitespace() || "\"',;".contains(c));
+    pieces.flat_map(of_a_piece).map(unquoted).filter(|part| bare(part).len() < LONG_PIECE && !is_setting(part, 0))
 }
 
 /// The strings of JSON, in which a quote has a backslash before it.
@@ -192,6 +205,29 @@ mod tests {
             ] {
                 assert!(token.contains(sign) || parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
             }
+        }
+    }
+
+    /// What stands around it elsewhere may be of a token itself, which is shorter without it.
+    #[test]
+    fn a_token_is_known_with_the_signs_at_its_ends() {
+        for token in ["((Abc1x9))", "ZY~7ccJ)", "]2yb}~Qf", "<Ab1x9Q>", "(((Abc1x)))"] {
+            for whole in [
+                format!("Bearer {token}"),
+                format!("Token  {token}"),
+                format!("sid={token}"),
+                format!("a=b; sid={token}"),
+                format!("abc {token}"),
+                format!("v1:{token}"),
+                format!("v1.{token}"),
+                format!("Digest a=b, nonce=\"{token}\", c=d"),
+            ] {
+                assert!(parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
+            }
+        }
+        for token in ["((Abc1x9))", "<Ab1x9Q>"] {
+            let whole = format!("sid={token}; c=d");
+            assert!(parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
         }
     }
 

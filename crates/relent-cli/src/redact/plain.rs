@@ -117,7 +117,7 @@ pub(super) fn shown(text: &str) -> usize {
             '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
             '#' if has_colon => return at,
             '#' if !begins_a_name(&text[..at], behind) => return at + 1,
-            '?' if begins_a_query(behind) => return at + 1,
+            '?' if begins_a_query(behind) => return at + 1 + harmless(behind),
             '[' => at += address(behind),
             // Nothing but a port follows an address.
             ']' if behind.starts_with(is_of_a_word) => return at + 1,
@@ -135,16 +135,31 @@ pub(super) fn shown(text: &str) -> usize {
     at
 }
 
-/// Whether what stands there may be a query of what was to be a URL: none of a sentence.
+/// Whether what stands there may be a query of what was to be a URL, of which not all is harmless: none of a sentence.
 fn begins_a_query(behind: &str) -> bool {
-    !behind.is_empty() && !behind.starts_with(' ') && !behind.contains('=')
+    !behind.is_empty() && !behind.starts_with(' ') && harmless(behind) < behind.len()
+}
+
+/// How much of a query is shown: parameters that are plainly harmless, and the name of the next one.
+fn harmless(query: &str) -> usize {
+    let mut at = 0;
+    for pair in query.split('&') {
+        match pair.split_once('=') {
+            Some((name, value)) if is_harmless(name, value) => at += pair.len() + 1,
+            Some((name, _)) if is_word(name) && !is_token(name) => return at + name.len() + 1,
+            _ => return at,
+        }
+    }
+    query.len()
 }
 
 /// Whether what stands there may be the name of a policy, behind its file or not: a word of small letters, or a short number.
 fn begins_a_name(before: &str, behind: &str) -> bool {
     let word = behind.split(|c| !is_of_a_word(c)).next().unwrap_or_default();
     let is_small = || word.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
-    before.ends_with(".toml") || before.ends_with(char::is_whitespace) || is_small() || is_short_amount(word)
+    let is_setting = behind[word.len()..].starts_with('=');
+    let is_one = before.ends_with(".toml") || before.ends_with(char::is_whitespace) || is_small();
+    (is_one && !is_setting) || is_short_amount(word)
 }
 
 /// Whether a word of a command line begins there.
@@ -340,6 +355,8 @@ mod tests {
             "1s,2s",
             "!0",
             "h:443:127.0.0.1",
+            "host/p?prefix=a&ttl=5",
+            "why? a=1",
             "name:",
             "--retry many",
             "tar -xzf a.tar b",
@@ -371,6 +388,12 @@ mod tests {
             ("-pHunter2 shop", 2),
             ("a\t-pword1 b", 1),
             ("[::1]x", 5),
+            ("host/p?timeout=5&Hunter2x9", 17),
+            ("host/p?name=Hunter2x9", 12),
+            ("host/p?ttl=5&name=x&Hunter2x9", 18),
+            ("host/p?ttl=5#name=x", 11),
+            ("host/p#name=Hunter2x9", 7),
+            ("a.toml#name=Hunter2x9", 7),
         ] {
             assert_eq!(shown(given), length, "{given}");
         }

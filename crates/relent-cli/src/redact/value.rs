@@ -23,6 +23,14 @@ pub(crate) fn value(text: &str) -> String {
     }
 }
 
+/// A word of a command line: what touches the letter of a flag is its value.
+pub(crate) fn word(text: &str) -> String {
+    match value(text) {
+        same if same == text => value(&format!("{text} ")).trim_end().to_owned(),
+        shown => shown,
+    }
+}
+
 /// A URL whose `@` is that of a user wherever it stands, but behind the name of a parameter: of a store or a proxy, whose paths have none.
 /// A password may look like a port and a path.
 ///

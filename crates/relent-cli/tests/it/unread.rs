@@ -96,7 +96,7 @@ fn every_signal_that_ends_a_run_ends_one_that_nobody_reads() {
     use nix::sys::signal::{Signal::*, kill};
     let folder = Folder::new();
     let loud = "head -c 70000 /dev/zero >&2; touch ready; sleep 101";
-    for signal in [SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGVTALRM, SIGXCPU] {
+    for signal in [SIGABRT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGVTALRM, SIGXCPU] {
         let args = ["run", "-q", "--", "head", "-c", "3000000", "/dev/zero"];
         let (mut kept, mut unread) = start(&folder, &Full::Out, &args);
         unread.read_exact(&mut [0]).unwrap();

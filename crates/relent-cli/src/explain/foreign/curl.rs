@@ -56,7 +56,7 @@ impl Flags {
                 "--retry-connrefused" => flags.refused = true,
                 _ if word.starts_with("--retr") => {
                     return Err(Unreadable::new(
-                        format!("curl has no flag {}", redact::value(word)),
+                        format!("curl has no flag {}", redact::word(word)),
                         "write the value after a space; the flags are --retry, --retry-delay, --retry-max-time, \
                          --retry-all-errors and --retry-connrefused",
                     ));
@@ -167,7 +167,7 @@ impl Backoff for UntilLate {
 
 fn count(flag: &str, value: &str) -> Result<u32, Unreadable> {
     value.parse().map_err(|_| {
-        Unreadable::new(format!("{flag} {}: not a whole number", redact::value(value)), "write it like --retry 5")
+        Unreadable::new(format!("{flag} {}: not a whole number", redact::word(value)), "write it like --retry 5")
     })
 }
 
@@ -175,7 +175,7 @@ fn seconds(flag: &str, value: &str) -> Result<Duration, Unreadable> {
     let seconds = value.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0);
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
         Unreadable::new(
-            format!("{flag} {}: not a number of seconds", redact::value(value)),
+            format!("{flag} {}: not a number of seconds", redact::word(value)),
             "curl writes durations without a unit",
         )
     })
@@ -224,6 +224,7 @@ mod tests {
         assert_eq!(problem("--retry-delay NaN"), "--retry-delay NaN: not a number of seconds");
         assert_eq!(problem("--retry kennwort=hunter2"), "--retry kennwort=***: not a whole number");
         assert_eq!(problem("--retry 1 -m -uann:hunter2"), "-m -uann:***: not a number of seconds");
+        assert_eq!(problem("--retry -pHunter2"), "--retry -p***: not a whole number");
         assert_eq!(problem("--retry-x=ann:hunter2"), "curl has no flag --retry-x=***");
         assert_eq!(problem("--retries 5"), "curl has no flag --retries");
         assert!(curl("--retry 4294967295 --retry-delay 1e300").is_err());
