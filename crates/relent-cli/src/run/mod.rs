@@ -8,6 +8,7 @@
 mod args;
 mod attempt;
 mod before;
+mod command_end;
 mod copied;
 mod driver;
 mod ended;

@@ -3,6 +3,7 @@
 //! The attempt is over when the command is over, whoever else still holds its output open.
 
 use super::{
+    command_end::{Came, CommandEnd},
     ended::{Ended, How},
     group::Group,
     input::{Feed, Input, Taken, Wants},
@@ -345,11 +346,6 @@ impl<'a> Running<'a> {
         Ok(ending)
     }
 
-    /// Whether it has ended for being told that the terminal is gone. Who goes on for longer has read its settings anew.
-    fn ends_by_hangup(&self, over: Instant) -> bool {
-        self.hung_up.is_some_and(|at| over.duration_since(at) <= self.ways.grace)
-    }
-
     fn streams(&mut self) -> impl Iterator<Item = &mut Stream<'a>> {
         self.out.iter_mut().chain(&mut self.err)
     }
@@ -366,59 +362,57 @@ impl<'a> Running<'a> {
         self.streams().for_each(Stream::is_over);
         // What is typed from now on is ours: the command has ended.
         let was_lent = self.lent.take().is_some();
-        let is_told = self.told.is_some();
-        // What we have sent the command, somebody told us, or a limit did.
-        let typed = How::of(status).typed();
-        let typed = typed.filter(|signal| was_lent && !self.sent.contains(signal) && !self.is_lease_lost());
-        if let Some(signal) = typed {
+        let end = CommandEnd {
+            how: How::of(status),
+            over,
+            grace: self.ways.grace,
+            is_told: self.told.is_some(),
+            sent: std::mem::take(&mut self.sent),
+            was_lent,
+            hung_up: self.hung_up,
+            times_out: self.times_out,
+            is_lease_lost: self.is_lease_lost(),
+        };
+        if let Some(signal) = end.typed() {
             signals.was_heard(signal);
         }
-        // Who was told to end has ended for that; and who has succeeded for nothing.
-        let is_hung_up = !is_told && self.ends_by_hangup(over);
-        let ends_by_itself = !is_told && typed.is_none() && (status.success() || !is_hung_up);
-        let moment = over + late_output::MOMENT;
-        // A success was in time: what it has left to write is not cut by a limit.
-        let limit = self.times_out.filter(|_| !status.success());
-        let latest = Some(limit.map_or(moment, |at| at.min(moment))).filter(|_| ends_by_itself);
+        let latest = end.writes_until();
         let finishes = latest.filter(|_| self.out.is_none() || self.err.is_none());
         let read = self.end_feed().and_then(|()| match latest {
             Some(latest) => self.read_on(latest, succeeds, signals),
-            // As one of the terminal's that has ended it.
-            None => Ok(self.interrupted.or(is_hung_up.then_some(Signal::SIGHUP))),
+            None => Ok(end.ended_by(self.interrupted)),
         });
-        let has_succeeded = ends_by_itself && status.success();
-        let mut interrupted = match read {
+        let interrupted = match read {
             Ok(signal) => signal,
             Err(fault) => {
-                self.give_up(has_succeeded, signals);
+                self.give_up(end.has_succeeded(), signals);
                 return Err(fault);
             }
         };
-        let is_held = !is_told && self.streams().any(|stream| stream.is_held());
+        let is_held = !end.is_told && self.streams().any(|stream| stream.is_held());
         let lost = self.taken.unread();
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(
                 "took {lost} bytes of standard input that the command did not read; --stdin inherit leaves them"
             ));
         }
-        let (mut timed_out, mut cut) = (self.timed_out, None);
-        let (lease, mut is_lost) = (self.whole_lease, self.is_lease_lost());
+        let lease = self.whole_lease;
+        let mut came = Came { interrupted, timed_out: self.timed_out, is_lost: self.is_lease_lost(), is_cut: false };
         // Nobody waits for a reader, or for a search, longer than for the command.
         let mut waits = |out: Option<BorrowedFd<'_>>| {
-            interrupted = interrupted.or_else(|| signals.wait(Duration::ZERO));
+            came.interrupted = came.interrupted.or_else(|| signals.wait(Duration::ZERO));
             let now = Instant::now();
             if self.times_out.is_some_and(|at| at <= now) {
-                timed_out = timed_out.or(Some(now));
+                came.timed_out = came.timed_out.or(Some(now));
             }
-            is_lost |= lease.is_some_and(Leased::is_lost);
-            let goes_on = interrupted.is_none() && timed_out.is_none() && !is_lost;
-            if goes_on && let Some(out) = out {
+            came.is_lost |= lease.is_some_and(Leased::is_lost);
+            came.is_cut = !came.goes_on();
+            if let Some(out) = out.filter(|_| came.goes_on()) {
                 let mut fds = [PollFd::new(out, PollFlags::POLLOUT), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
                 let next = self.times_out.into_iter().chain(lease.map(Leased::tell_at)).min();
                 let _ = poll(&mut fds, poll_timeout(next.map(|at| at.saturating_duration_since(now))));
             }
-            cut = interrupted.filter(|_| !goes_on);
-            goes_on
+            came.goes_on()
         };
         let mut heard = |stream: Option<Stream<'_>>| match stream {
             Some(stream) => stream.finish(self.ways.say, &mut waits),
@@ -427,37 +421,31 @@ impl<'a> Running<'a> {
         let (out, err) = match (heard(self.out.take()), heard(self.err.take())) {
             (Ok(out), Ok(err)) => (out, err),
             (Err(fault), _) | (_, Err(fault)) => {
-                self.give_up(has_succeeded, signals);
+                self.give_up(end.has_succeeded(), signals);
                 return Err(fault);
             }
         };
-        let how = match cut {
-            _ if timed_out.is_some() => How::TimedOut,
-            _ if is_lost => How::LeaseLost,
-            // Whatever the command says: its output is not whole.
-            Some(signal) => How::Died(signal as i32),
-            None => How::of(status),
-        };
+        let how = end.how(&came);
         let found = out.found.or(err.found);
         // Nothing is missing of what a success has written.
         let is_short = out.is_short && succeeds(found);
         if let Some(fault) = out.cut.or(err.cut).or_else(|| is_short.then(no_room)).filter(|_| how == How::Exited(0)) {
-            self.give_up(has_succeeded, signals);
+            self.give_up(end.has_succeeded(), signals);
             return Err(fault);
         }
         // The system told the group that had it, and not ours; who means to outlive that ignores it.
-        let is_gone = was_lent && interrupted.is_none() && terminal::is_gone() && signals.heeds(Signal::SIGHUP);
+        let is_gone = was_lent && came.interrupted.is_none() && terminal::is_gone() && signals.heeds(Signal::SIGHUP);
         let was_told = || how == How::Died(Signal::SIGHUP as i32) || terminal::is_session_over();
-        if is_gone && self.hung_up.is_none() && !is_told && was_told() {
+        if is_gone && self.hung_up.is_none() && !end.is_told && was_told() {
             signals.tell_the_others(Signal::SIGHUP);
         }
-        let hung_up = (is_hung_up || is_gone).then_some(Signal::SIGHUP);
-        let outlives_a_hangup = is_hung_up && has_succeeded && interrupted.is_none() && !is_gone;
         // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.
-        if let Some(signal) = typed.filter(|signal| how == How::Died(*signal as i32) && interrupted.is_none()) {
+        if let Some(signal) =
+            end.typed().filter(|signal| how == How::Died(*signal as i32) && came.interrupted.is_none())
+        {
             signals.tell_the_others(signal);
         }
-        let interrupted = interrupted.or(hung_up).or(typed);
+        let interrupted = end.interrupted(&came, is_gone);
         Ok(Ended {
             how,
             ran,
@@ -469,7 +457,7 @@ impl<'a> Running<'a> {
             is_held,
             finishes: finishes.filter(|_| interrupted.is_none()),
             interrupted,
-            outlives_a_hangup,
+            outlives_a_hangup: end.outlives_a_hangup(&came, is_gone),
             group: Some(self.group),
         })
     }
