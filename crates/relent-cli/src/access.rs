@@ -1,11 +1,13 @@
 //! Who else may do what a file's group may: with an access list (a POSIX ACL), anybody in it; without one, whoever is in the group.
 
+use crate::system_text;
 use nix::{
     sys::stat::{Mode, umask},
     unistd::{Gid, Group, Uid, User, getegid, geteuid},
 };
 use std::{
     fs::{self, File, Metadata, Permissions},
+    io,
     os::{
         fd::AsRawFd,
         unix::fs::{MetadataExt, PermissionsExt},
@@ -28,8 +30,8 @@ pub(crate) fn is_same(owner: u32, other: u32) -> bool {
 pub(crate) fn is_known(owner: u32) -> bool {
     static UNKNOWN: OnceLock<Option<u32>> = OnceLock::new();
     *UNKNOWN.get_or_init(|| {
-        let all = fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()?;
-        (!maps(&fs::read_to_string("/proc/self/uid_map").ok()?, all)).then_some(all)
+        let all = system_text::read("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()?;
+        (!maps(&system_text::read("/proc/self/uid_map").ok()?, all)).then_some(all)
     }) != Some(owner)
 }
 
@@ -62,8 +64,16 @@ fn has_others(group: u32, user: u32) -> bool {
     let is_listed = listed.is_some_and(|group| group.mem.iter().any(|name| Some(name) != own.as_ref()));
     // Of several groups that have one number the system names the first.
     is_listed
-        || fs::read_to_string("/etc/group").is_ok_and(|groups| has_members(&groups, group, own.as_deref()))
-        || fs::read_to_string("/etc/passwd").is_ok_and(|users| belong(&users, group, user))
+        || says("/etc/group", |groups| has_members(groups, group, own.as_deref()))
+        || says("/etc/passwd", |users| belong(users, group, user))
+}
+
+/// Whether a list of the system's says so, or cannot be read though there is one.
+fn says(list: &str, so: impl FnOnce(&str) -> bool) -> bool {
+    match system_text::read(list) {
+        Ok(text) => so(&text),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// Whether any group of a number has members but this one.
@@ -127,7 +137,7 @@ pub(crate) fn as_everybody(mode: u32) -> u32 {
 
 /// What new files are not allowed. Where the system does not tell, it is asked by setting it.
 pub(crate) fn mask() -> u32 {
-    let told = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let told = system_text::read("/proc/self/status").unwrap_or_default();
     let told = told.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("Umask:")?.trim(), 8).ok());
     if let Some(mask) = told {
         return mask;
@@ -169,12 +179,12 @@ fn is_one(length: rustix::io::Result<usize>) -> bool {
 ///
 /// It stays.
 #[cfg(target_os = "linux")]
-pub(crate) fn take_list(file: &File) -> std::io::Result<()> {
+pub(crate) fn take_list(file: &File) -> io::Result<()> {
     take(file, NAME)
 }
 
 #[cfg(target_os = "linux")]
-fn take(file: &File, name: &str) -> std::io::Result<()> {
+fn take(file: &File, name: &str) -> io::Result<()> {
     use rustix::io::Errno;
     match rustix::fs::fremovexattr(file, name) {
         Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -187,7 +197,7 @@ fn take(file: &File, name: &str) -> std::io::Result<()> {
 /// # Errors
 ///
 /// They stay.
-pub(crate) fn take_lists_of_a_folder(folder: &File, mode: u32) -> std::io::Result<()> {
+pub(crate) fn take_lists_of_a_folder(folder: &File, mode: u32) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     take(folder, OF_NEW_ONES)?;
     take_list(folder)?;
@@ -236,7 +246,7 @@ fn mode_of_a_list(list: &[u8]) -> Option<u32> {
 
 /// Elsewhere nobody is asked.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn take_list(_file: &File) -> std::io::Result<()> {
+pub(crate) fn take_list(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
@@ -292,6 +302,17 @@ mod tests {
             has_members(groups, 7, Some("ann")) && !has_members(groups, 8, Some("ann")) && has_members(groups, 8, None)
         );
         assert!(!has_members(groups, 9, None) && !has_members(groups, 10, None));
+    }
+
+    /// In a list that cannot be read there may be others.
+    #[test]
+    fn a_list_says_nothing_only_where_there_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("list").to_string_lossy().into_owned();
+        assert!(!says(&list, |_| true));
+        fs::write(&list, b"J\xfcrgen\nteam:x:7:eve\n").unwrap();
+        assert!(says(&list, |groups| has_members(groups, 7, None)) && !says(&list, |_| false));
+        assert!(says(&folder.path().to_string_lossy(), |_| false));
     }
 
     /// What a mask of 002 makes, which is that of users who have a group for themselves.

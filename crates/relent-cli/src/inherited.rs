@@ -20,6 +20,10 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<File>> {
     let way = format!("/proc/self/fd/{number}");
     let Ok(data) = fs::metadata(&way) else { return Ok(None) };
     let flags = flags(number)?;
+    // What goes with no program that takes our place did not come with us either.
+    if flags.contains(OFlag::O_CLOEXEC) {
+        return Err(io::Error::other("the caller has not opened it"));
+    }
     if flags & OFlag::O_ACCMODE == OFlag::O_RDONLY {
         return Err(io::Error::other("it is closed, or open for reading alone"));
     }
@@ -102,8 +106,17 @@ mod tests {
     use std::{
         fs,
         io::{Read, Seek, Write},
-        os::{fd::AsRawFd, unix::net::UnixStream},
+        os::{
+            fd::{AsFd, AsRawFd},
+            unix::net::UnixStream,
+        },
     };
+
+    /// As what the caller has opened.
+    fn given(end: &impl AsFd) -> i32 {
+        rustix::io::fcntl_setfd(end, rustix::io::FdFlags::empty()).expect("it is open");
+        end.as_fd().as_raw_fd()
+    }
 
     #[test]
     fn what_is_open_is_written_to_where_it_stands() {
@@ -111,7 +124,7 @@ mod tests {
         let (path, link) = (folder.path().join("log"), folder.path().join("link"));
         let mut log = File::create(&path).unwrap();
         log.write_all(b"before ").unwrap();
-        let fd = log.as_raw_fd();
+        let fd = given(&log);
         std::os::unix::fs::symlink(format!("/dev/fd/{fd}"), &link).unwrap();
         let ways = [format!("/dev/fd/{fd}"), format!("/proc/self/fd/{fd}"), format!("/proc/thread-self/fd/{fd}")];
         for way in ways.iter().map(Path::new).chain([link.as_path()]) {
@@ -130,7 +143,7 @@ mod tests {
         let ends: [(std::os::fd::OwnedFd, Box<dyn Read>); 2] =
             [(writer.into(), Box::new(reader)), (near.into(), Box::new(far))];
         for (end, mut other) in ends {
-            let way = format!("/dev/fd/{}", end.as_raw_fd());
+            let way = format!("/dev/fd/{}", given(&end));
             to_write(Path::new(&way)).unwrap().unwrap().write_all(b"text").unwrap();
             let mut text = [0; 4];
             other.read_exact(&mut text).unwrap();
@@ -146,7 +159,7 @@ mod tests {
         }
         let (pipe, _writer) = io::pipe().unwrap();
         let read = File::open(file.path()).unwrap();
-        for fd in [pipe.as_raw_fd(), read.as_raw_fd()] {
+        for fd in [given(&pipe), given(&read)] {
             let error = to_write(Path::new(&format!("/dev/fd/{fd}"))).unwrap_err();
             assert_eq!(error.to_string(), "it is closed, or open for reading alone");
         }
@@ -156,6 +169,17 @@ mod tests {
         let both = File::options().read(true).write(true).open(&named).unwrap();
         let writer = File::options().write(true).open(&named).unwrap();
         drop(both);
-        assert!(to_write(Path::new(&format!("/dev/fd/{}", writer.as_raw_fd()))).is_err(), "nobody reads");
+        assert!(to_write(Path::new(&format!("/dev/fd/{}", given(&writer)))).is_err(), "nobody reads");
+    }
+
+    /// A script that forgets to open it would lose all that is written there.
+    #[test]
+    fn what_we_have_opened_ourselves_is_nobodys_choice() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        for fd in [near.as_raw_fd(), file.as_raw_fd()] {
+            let error = to_write(Path::new(&format!("/dev/fd/{fd}"))).unwrap_err();
+            assert_eq!(error.to_string(), "the caller has not opened it");
+        }
     }
 }

@@ -48,6 +48,7 @@ pub mod size;
 mod stderr;
 mod store;
 pub mod storm;
+mod system_text;
 pub mod talk;
 mod topic;
 mod trust;

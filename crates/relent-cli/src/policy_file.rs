@@ -87,7 +87,7 @@ pub(crate) enum Beside {
 
 /// The file of `--policy -`.
 fn of_input(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
-    let text = regular::standard_input(LONGEST + 1)
+    let text = regular::standard_input(LONGEST)
         .map_err(|error| plain(&error))
         .and_then(|bytes| text_of(&bytes[..]))
         .map_err(|problem| cannot_read("standard input", &problem))?;

@@ -264,8 +264,30 @@ pub fn wrap(text: &str, width: usize) -> String {
 /// The same for one line with a name in it that somebody chose: what goes on below is set in by two, so that a part of the name begins no
 /// line.
 pub fn wrap_named(line: &str, width: usize) -> String {
-    let fits = line.chars().count() <= width;
-    wrap(line, if fits { width } else { width.saturating_sub(2) }).trim_end().replace('\n', "\n  ") + "\n"
+    if screen::width(line) <= width {
+        return format!("{line}\n");
+    }
+    let (mut out, mut taken, width) = (String::new(), 0, width.saturating_sub(2).max(2));
+    for word in line.split(' ') {
+        let more = screen::width(word);
+        if taken > 0 && taken + 1 + more > width {
+            out.push_str("\n  ");
+            taken = 0;
+        } else if taken > 0 {
+            out.push(' ');
+            taken += 1;
+        }
+        // Where a terminal would break it is not for the name to say.
+        let mut rest = word;
+        while screen::width(rest) > width {
+            let piece = screen::fitting(rest, width);
+            out.extend([piece, "\n  "]);
+            rest = &rest[piece.len()..];
+        }
+        out.push_str(rest);
+        taken += screen::width(rest);
+    }
+    out.trim_end().to_owned() + "\n"
 }
 
 /// What there is to say when standard output cannot be written to.
@@ -289,6 +311,19 @@ pub fn write_out(data: &[u8]) -> Result<(), Fault> {
     is_written(output::open().and_then(|mut stdout| stdout.write_all(data).and_then(|()| stdout.flush())))
 }
 
+/// A text for people in which names that somebody chose may begin lines: those that look like messages are set in.
+pub(crate) fn without_messages(text: &str) -> Cow<'_, str> {
+    let lines = || text.split_inclusive('\n');
+    if !lines().any(is_like_a_message) {
+        return Cow::Borrowed(text);
+    }
+    lines().flat_map(|line| [if is_like_a_message(line) { "  " } else { "" }, line]).collect()
+}
+
+fn is_like_a_message(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(first, _)| ["error", "hint", "note", "relent", "warning"].contains(&first))
+}
+
 /// The same of what was done until a signal came, which was heard: a reader that does not read does not get the rest.
 ///
 /// # Errors
@@ -308,6 +343,36 @@ fn is_written(written: io::Result<()>) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_part_of_a_name_begins_a_line_of_a_terminal() {
+        let error = "error: forged";
+        for name in [
+            format!("{} {error}", "a".repeat(70)),
+            format!("{}{error}", "\u{6f22}".repeat(40)),
+            format!("{}error:\u{a0}forged", "a".repeat(80)),
+            format!("{} error:\u{a0}forged {}", "a b".repeat(26), "c".repeat(200)),
+        ] {
+            let told = wrap_named(&name, 80);
+            assert!(told.lines().all(|line| screen::width(line) <= 80), "{told}");
+            assert!(told.lines().skip(1).all(|line| line.starts_with("  ")), "{told}");
+            let whole: String = told.chars().filter(|c| !" \n".contains(*c)).collect();
+            assert_eq!(whole, name.replace(' ', ""));
+        }
+        assert_eq!(wrap_named("a b", 80), "a b\n");
+    }
+
+    #[test]
+    fn what_begins_as_messages_do_is_like_one() {
+        for line in ["error: x", "hint:", "relent: attempt 1\n"] {
+            assert!(is_like_a_message(line), "{line}");
+        }
+        for line in ["", "error", "errors: 5", "  error: x", "{\"error\": 1}"] {
+            assert!(!is_like_a_message(line), "{line}");
+        }
+        assert_eq!(without_messages("error: a\nb\nhint: c\n"), "  error: a\nb\n  hint: c\n");
+        assert!(matches!(without_messages("a\nb"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn a_name_that_a_process_has_chosen_is_no_line_of_its_own_and_moves_no_cursor() {

@@ -1,14 +1,14 @@
 //! What is waited for: `host:port`, a URL or `unix:path`, and one attempt to reach it.
 
 use super::tls::Tls;
-use crate::redact;
+use crate::{redact, system_text};
 use relent::config::BadSetting;
 use rustix::{
     io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio},
     net::{AddressFamily, SocketAddrUnix, SocketType, connect, netdevice::name_to_index, socket},
 };
 use std::{
-    fmt, fs, io,
+    fmt, io,
     net::Ipv6Addr,
     path::{Path, PathBuf},
     str::FromStr,
@@ -310,7 +310,7 @@ fn number(port: &str) -> Result<u16, BadSetting> {
 /// The port of a service, by its name or an alias.
 fn service(name: &str) -> Option<u16> {
     let known = PORTS.iter().find(|(known, _)| *known == name).map(|(_, port)| *port);
-    known.or_else(|| listed(&fs::read_to_string("/etc/services").ok()?, name))
+    known.or_else(|| listed(&system_text::read("/etc/services").ok()?, name))
 }
 
 /// A line is `name port/protocol alias... # comment` (services(5)).

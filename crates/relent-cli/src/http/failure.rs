@@ -150,17 +150,23 @@ pub(super) struct Way<'a> {
 impl Way<'_> {
     /// What was connected to, the proxy included.
     fn shown(&self) -> String {
-        let authority = if self.led.by_a_secret { redact::HIDDEN.to_owned() } else { authority(self.url) };
         match self.proxies.to(self.url) {
-            Ok(Some(proxy)) => format!("{authority} through the proxy {}", proxy::shown(proxy)),
-            _ => authority,
+            Ok(Some(proxy)) => format!("{} through the proxy {}", self.authority(), proxy::shown(proxy)),
+            _ => self.authority(),
         }
     }
 
-    /// With whom TLS was to be spoken: where the server does not speak it, with the proxy.
+    fn authority(&self) -> String {
+        if self.led.by_a_secret { redact::HIDDEN.to_owned() } else { authority(self.url) }
+    }
+
+    /// With whom TLS was to be spoken: where the server does not speak it, with the proxy; where both do, the client does not say with which.
     fn speaks_tls(&self) -> String {
         match self.proxies.to(self.url) {
             Ok(Some(proxy)) if self.url.scheme() == "http" => format!("the proxy {}", proxy::shown(proxy)),
+            Ok(Some(proxy)) if proxy.scheme() == "https" => {
+                format!("{} or the proxy {}", self.authority(), proxy::shown(proxy))
+            }
             _ => self.shown(),
         }
     }

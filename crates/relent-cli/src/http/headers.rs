@@ -57,7 +57,7 @@ pub(super) fn add(headers: &mut HeaderMap, line: &str, from: &str) -> Result<(),
 }
 
 /// Why a header cannot be given: what says where a message ends must be what is true, or the next reader sees another
-/// one (RFC 9112 11.2).
+/// one (RFC 9112 11.2), and what is for somebody on the way is nobody else's.
 fn not_yours(name: &HeaderName) -> Option<&'static str> {
     match name.as_str() {
         "content-length" => Some("it is that of the body, which -d gives"),
@@ -65,6 +65,8 @@ fn not_yours(name: &HeaderName) -> Option<&'static str> {
         "connection" | "keep-alive" | "proxy-connection" | "upgrade" => {
             Some("each attempt has a connection of its own")
         }
+        // A server behind a tunnel, or one that no proxy leads to, would get it.
+        "proxy-authorization" => Some("who you are to a proxy is said to it alone: -U USER:PASSWORD"),
         _ => None,
     }
 }

@@ -172,7 +172,9 @@ impl Said {
             "unsuccessful" => ("the proxy refuses", false),
             "proxy authorization required" => ("the proxy asks for a user", true),
             "credentials not accepted" => ("the proxy does not accept the user", true),
-            "server does not support user/pass authentication" => ("the proxy takes no user and password", true),
+            "server does not support user/pass authentication" => {
+                ("the proxy wants another authentication than it is given", true)
+            }
             "server implements authentication incorrectly" => ("the proxy asks for another authentication", true),
             other => return Said { words: format!("the proxy says: {other}"), wants_user: false },
         };

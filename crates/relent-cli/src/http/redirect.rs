@@ -78,8 +78,8 @@ impl Hop {
         let host_says_a_secret =
             !hidden.starts_with(up_to_the_path(where_to)) || is_disguised || (self.host_says_a_secret && is_at_home);
         let mut hop = Hop { url, number: self.number + 1, says_a_secret, host_says_a_secret, ..self.clone() };
-        if becomes_get(status, &self.method) {
-            hop.method = Method::GET;
+        if loses_its_body(status, &self.method) {
+            hop.method = if self.method == Method::HEAD { Method::HEAD } else { Method::GET };
             hop.has_body = false;
             remove(&mut hop.headers, is_about_the_body);
         }
@@ -182,9 +182,10 @@ fn is_a_condition(name: &str) -> bool {
     is_compared || matches!(asked, "range" | "tags") || asked.starts_with("sequence-number-")
 }
 
-fn becomes_get(status: StatusCode, method: &Method) -> bool {
+/// Whether it goes on as a request for what is there, whatever it was before.
+fn loses_its_body(status: StatusCode, method: &Method) -> bool {
     match status.as_u16() {
-        303 => *method != Method::HEAD && *method != Method::GET,
+        303 => true,
         301 | 302 => *method == Method::POST,
         _ => false,
     }
@@ -281,7 +282,9 @@ mod tests {
             (301, Method::POST, Method::GET, false),
             (302, Method::PUT, Method::PUT, true),
             (303, Method::PUT, Method::GET, false),
-            (303, Method::HEAD, Method::HEAD, true),
+            (303, Method::HEAD, Method::HEAD, false),
+            (303, Method::GET, Method::GET, false),
+            (302, Method::GET, Method::GET, true),
             (307, Method::POST, Method::POST, true),
             (308, Method::POST, Method::POST, true),
         ] {

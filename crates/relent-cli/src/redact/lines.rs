@@ -128,7 +128,7 @@ fn shown(line: &str) -> String {
         is_secret: false,
         had_value: false,
         is_key_next: true,
-        braces: 0,
+        open: Vec::new(),
     };
     if !narrow.trim_start().starts_with('[') || narrow.contains('=') {
         while reader.next(has_user) {}
@@ -163,8 +163,8 @@ struct Reader<'a> {
     had_value: bool,
     /// Whether a key may come: it is the first of the line, or the first of a setting in braces, or a part of one.
     is_key_next: bool,
-    /// How many braces are open.
-    braces: u32,
+    /// Which braces and brackets are open.
+    open: Vec<char>,
 }
 
 impl<'a> Reader<'a> {
@@ -185,12 +185,11 @@ impl<'a> Reader<'a> {
         // What touches a text is what somebody has forgotten to quote.
         let is_apart = !self.rest[length..].starts_with(|c: char| "\"'".contains(c) || c.is_alphanumeric());
         match is_key {
-            true => {
-                self.is_known = plain::is_setting_of_ours(word);
-                self.is_secret |= !self.is_known && (is_secret(word) || is_password(word));
-            }
+            true => self.is_known = plain::is_setting_of_ours(word),
             false => self.had_value = true,
         }
+        // Whatever stands between it and its value.
+        self.is_secret |= !plain::is_setting_of_ours(word) && (is_secret(word) || is_password(word));
         self.take(length, is_shown && is_apart)
     }
 
@@ -218,13 +217,15 @@ impl<'a> Reader<'a> {
         };
         self.had_value &= !",}]".contains(sign);
         match sign {
-            '{' => self.braces += 1,
-            '}' => self.braces = self.braces.saturating_sub(1),
+            '{' | '[' => self.open.push(sign),
+            '}' | ']' => drop(self.open.pop()),
+            // What follows in a list is of the same setting.
+            ',' => self.is_known &= self.open.last() == Some(&'['),
             _ => {}
         }
         self.is_key_next = match sign {
             '{' => true,
-            ',' => self.braces > 0,
+            ',' => self.open.contains(&'{'),
             '=' | '[' | ']' | '}' => false,
             _ => self.is_key_next,
         };
@@ -312,6 +313,11 @@ mod tests {
             ("base = 100ms # a comment", "base = 100ms * * *******"),
             ("jitter = full", "jitter = full"),
             ("pin = 4815", "pin = ****"),
+            ("a = { base = \"1s\", password, \"pw\" }", "a = { base = \"1s\", ********* **** *"),
+            ("a = { base = \"1s\", x, \"pw\" }", "a = { base = \"1s\", ** **** *"),
+            ("base = \"1s\", \"pw\"", "base = \"1s\", ****"),
+            ("curve password ]= \"pw\"", "***** ******** ** ****"),
+            ("delays = [\"1m30s\", password, \"pw\"]", "delays = [\"1m30s\", password, *****"),
             ("pin.a = 4815", "pin.* * ****"),
             ("pin.max = 4815", "pin.*** * ****"),
             ("pwABpwABpw7/pwAB+pw=", "********************"),

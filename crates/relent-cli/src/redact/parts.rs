@@ -92,7 +92,7 @@ fn taken_apart(text: &str) -> Vec<&str> {
     all
 }
 
-/// What is long enough only with the brackets that stand around a value, which may be of the value itself.
+/// What is long enough only with the signs that stand around a value, which may be of the value itself.
 fn with_all<'a>(text: &'a str) -> impl Iterator<Item = &'a str> {
     let kinds = BETWEEN.iter().filter(|is_between| text.contains(**is_between));
     let pieces = iter::once(text).chain(kinds.flat_map(|is_between| text.split(*is_between)));
@@ -100,8 +100,9 @@ fn with_all<'a>(text: &'a str) -> impl Iterator<Item = &'a str> {
         let behind = |is_first: fn(char) -> bool| Some(str::split_once(piece, is_first)?.1);
         [Some(piece), behind(char::is_whitespace), behind(|c| "=:".contains(c))].into_iter().flatten()
     };
-    let unquoted = |part: &'a str| part.trim_matches(|c: char| c.is_whitespace() || "\"',;".contains(c));
-    pieces.flat_map(of_a_piece).map(unquoted).filter(|part| bare(part).len() < LONG_PIECE && !is_setting(part, 0))
+    let unquoted = |part: &'a str| part.trim_matches(|c: char| c.is_whitespace() || "\",;".contains(c));
+    let is_one = |part: &&str| bare(part).len() < LONG_PIECE && (part.starts_with('=') || !is_setting(part, 0));
+    pieces.flat_map(of_a_piece).map(unquoted).filter(is_one)
 }
 
 /// The strings of JSON, in which a quote has a backslash before it.
@@ -211,7 +212,9 @@ mod tests {
     /// What stands around it elsewhere may be of a token itself, which is shorter without it.
     #[test]
     fn a_token_is_known_with_the_signs_at_its_ends() {
-        for token in ["((Abc1x9))", "ZY~7ccJ)", "]2yb}~Qf", "<Ab1x9Q>", "(((Abc1x)))"] {
+        for token in
+            ["((Abc1x9))", "ZY~7ccJ)", "]2yb}~Qf", "<Ab1x9Q>", "(((Abc1x)))", "QF#drzy'", ":QF#drzy", "=QF#drzy"]
+        {
             for whole in [
                 format!("Bearer {token}"),
                 format!("Token  {token}"),

@@ -117,7 +117,7 @@ pub(super) fn shown(text: &str) -> usize {
             '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
             '#' if has_colon => return at,
             '#' if !begins_a_name(&text[..at], behind) => return at + 1,
-            '?' if begins_a_query(behind) => return at + 1 + harmless(behind),
+            '?' if begins_a_query(&text[..at], behind) => return at + 1 + harmless(behind),
             '[' => at += address(behind),
             // Nothing but a port follows an address.
             ']' if behind.starts_with(is_of_a_word) => return at + 1,
@@ -136,30 +136,41 @@ pub(super) fn shown(text: &str) -> usize {
 }
 
 /// Whether what stands there may be a query of what was to be a URL, of which not all is harmless: none of a sentence.
-fn begins_a_query(behind: &str) -> bool {
-    !behind.is_empty() && !behind.starts_with(' ') && harmless(behind) < behind.len()
+fn begins_a_query(before: &str, behind: &str) -> bool {
+    let is_of_a_sentence = behind.starts_with(' ') && !has_a_place(before);
+    !behind.is_empty() && !is_of_a_sentence && harmless(behind) < behind.len()
+}
+
+/// Whether a host with a port, or a path, may stand there.
+fn has_a_place(text: &str) -> bool {
+    text.contains(['/', ':', '\\'])
 }
 
 /// How much of a query is shown: parameters that are plainly harmless, and the name of the next one.
 fn harmless(query: &str) -> usize {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c)) && !is_token(name);
+    let (pairs, fragment) = query.split_at(query.find('#').unwrap_or(query.len()));
     let mut at = 0;
-    for pair in query.split('&') {
-        match pair.split_once('=') {
+    for pair in pairs.split('&') {
+        match pair.split_once('=').filter(|(name, _)| is_name(name)) {
             Some((name, value)) if is_harmless(name, value) => at += pair.len() + 1,
-            Some((name, _)) if is_word(name) && !is_token(name) => return at + name.len() + 1,
-            _ => return at,
+            Some((name, _)) => return at + name.len() + 1,
+            None => return at,
         }
     }
-    query.len()
+    pairs.len() + fragment.len().min(1)
 }
 
-/// Whether what stands there may be the name of a policy, behind its file or not: a word of small letters, or a short number.
+/// Whether what stands there may be the name of a policy, behind its file or not: a word of small letters, or a short number, and nothing more.
 fn begins_a_name(before: &str, behind: &str) -> bool {
     let word = behind.split(|c| !is_of_a_word(c)).next().unwrap_or_default();
     let is_small = || word.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
-    let is_setting = behind[word.len()..].starts_with('=');
-    let is_one = before.ends_with(".toml") || before.ends_with(char::is_whitespace) || is_small();
-    (is_one && !is_setting) || is_short_amount(word)
+    let rest = &behind[word.len()..];
+    let is_setting = rest.starts_with('=');
+    let is_alone = !word.is_empty() && (rest.is_empty() || rest.starts_with([' ', ',', ')', ':']));
+    let is_apart = before.ends_with(char::is_whitespace) && !has_a_place(before);
+    let is_one = before.ends_with(".toml") || is_apart;
+    (is_one && !is_setting) || (is_alone && (is_small() || is_short_amount(word)))
 }
 
 /// Whether a word of a command line begins there.
@@ -357,6 +368,8 @@ mod tests {
             "h:443:127.0.0.1",
             "host/p?prefix=a&ttl=5",
             "why? a=1",
+            "a storm #Two",
+            "db/cb#read, db/cb#5: x",
             "name:",
             "--retry many",
             "tar -xzf a.tar b",
@@ -391,9 +404,20 @@ mod tests {
             ("host/p?timeout=5&Hunter2x9", 17),
             ("host/p?name=Hunter2x9", 12),
             ("host/p?ttl=5&name=x&Hunter2x9", 18),
-            ("host/p?ttl=5#name=x", 11),
+            ("host/p?ttl=5#name=x", 13),
+            ("cb?hunter2Kx7Long#page=2", 3),
+            ("db/cb?hunter2Kx7Long;v=1", 6),
+            ("db/cb?Zq7Lm3Vb9Kx+/w==1", 6),
+            ("db/cb?ttl=5&hunter2Kx7Long#t=5", 12),
             ("host/p#name=Hunter2x9", 7),
             ("a.toml#name=Hunter2x9", 7),
+            ("h:1/x? Hunter2x", 6),
+            ("db/cb#!/hunter2Kx7", 6),
+            ("db/cb#small&hunter2Kx7", 6),
+            ("db/cb#5&hunter2Kx7", 6),
+            ("db/cb#,hunter2Kx7", 6),
+            ("ex ample/f# hunter2Kx7", 11),
+            ("host/x #Hunter2x", 8),
         ] {
             assert_eq!(shown(given), length, "{given}");
         }

@@ -7,7 +7,7 @@ use super::{
     most::{Budget, most},
     table::{Begins, Table, reversed},
     told::is_told,
-    undone::undone,
+    undone::{in_small, undone},
     words::within_messages,
 };
 use std::{borrow::Cow, cmp::Reverse, iter, ops::Range};
@@ -30,13 +30,18 @@ pub(super) fn without_within<'a>(
         return Cow::Borrowed(text);
     }
     let (undone, places) = undone(text);
-    let mut ranges = said(&undone, &places, tables, budget);
+    let mut said = |tables: &[&Table]| {
+        let mut ranges = said(&undone, &places, tables, budget);
+        ranges.extend(said_as_it_is(text, tables, budget));
+        ranges
+    };
+    let mut ranges = said(tables);
     let spaces = within_messages(text);
     let is_ours = |place: &Range<usize>| {
         let first = spaces.partition_point(|space| *space < place.start);
         spaces.get(first).is_some_and(|space| *space < place.end)
     };
-    ranges.extend(said(&undone, &places, &[of_others], budget).into_iter().filter(|place| !is_ours(place)));
+    ranges.extend(said(&[of_others]).into_iter().filter(|place| !is_ours(place)));
     ranges.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
     // One that is within another says nothing more.
     let mut end = 0;
@@ -91,6 +96,17 @@ fn said(undone: &str, places: &[usize], tables: &[&Table], budget: &mut Budget) 
         }
     }
     ranges
+}
+
+/// The same where what is written out in a secret is nothing that stands for something else: undone it may be too short.
+fn said_as_it_is(text: &str, tables: &[&Table], budget: &mut Budget) -> Vec<Range<usize>> {
+    if !text.contains('%') || !tables.iter().any(|table| table.has_percent_signs) {
+        return Vec::new();
+    }
+    let (small, places) = in_small(text);
+    let begins = |of: fn(&Table) -> &Begins| tables.iter().map(|table| of(table)).collect::<Vec<_>>();
+    let found = of_a_reading(&small, &begins(|table| &table.begins), &begins(|table| &table.ends), budget);
+    found.into_iter().map(|place| places[place.start]..places[place.end]).collect()
 }
 
 /// Where a text says one of these again, or a piece of one that was cut off.

@@ -47,6 +47,8 @@ pub(super) struct Table {
     pub(super) ends: Begins,
     /// The same as they are read.
     pub(super) sign_ends: Begins,
+    /// Whether one of them has a percent sign as it was sent.
+    pub(super) has_percent_signs: bool,
     /// Those that hold all of them.
     wholes: Vec<String>,
     /// What stands in these anywhere, so many bytes in a row, in order.
@@ -63,10 +65,13 @@ impl Table {
             for (letters, _) in letters(&secret).into_iter().filter(|(letters, _)| is_looked_for(letters)) {
                 self.letters.put(letters);
             }
-            for (signs, _) in signs(&secret).into_iter().filter(|(text, _)| is_looked_for(text)) {
+            // A plus that ends one is read as a space.
+            let is_long = |text: &String| text.len() >= LONG_PIECE && text.trim().len() + 1 >= LONG_PIECE;
+            for (signs, _) in signs(&secret).into_iter().filter(|(text, _)| is_long(text) && !are_ours(text)) {
                 self.sign_ends.put(reversed(&signs));
                 self.signs.put(signs);
             }
+            self.has_percent_signs |= secret.contains('%');
             self.ends.put(reversed(&secret));
             self.begins.put(secret);
         }

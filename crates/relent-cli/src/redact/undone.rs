@@ -5,7 +5,15 @@ use super::plain::narrowed;
 /// A text with its percent signs undone, however often they were written out (`%2F`, `%252F`), in small letters, wide signs as others, and
 /// without tabs and ends of lines; and where in it each of its bytes comes from.
 pub(super) fn undone(text: &str) -> (String, Vec<usize>) {
-    let (bytes, from) = bytes(text);
+    read(text, bytes(text))
+}
+
+/// The same with its percent signs as they are.
+pub(super) fn in_small(text: &str) -> (String, Vec<usize>) {
+    read(text, (text.as_bytes().to_vec(), (0..text.len()).collect()))
+}
+
+fn read(text: &str, (bytes, from): (Vec<u8>, Vec<usize>)) -> (String, Vec<usize>) {
     let (mut undone, mut places, mut at) = (String::with_capacity(text.len()), Vec::with_capacity(text.len() + 1), 0);
     for chunk in bytes.utf8_chunks() {
         let bad = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
@@ -62,6 +70,11 @@ fn sign(behind: &[u8]) -> (u8, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_undone_is_read_alike() {
+        assert_eq!(in_small("A%2F\tÄ%C3"), ("a%2fä%c3".to_owned(), vec![0, 1, 2, 3, 5, 5, 7, 8, 9, 10]));
+    }
 
     #[test]
     fn signs_are_undone_in_their_place() {

@@ -12,8 +12,8 @@ pub(super) struct CommandEnd {
     pub(super) over: Instant,
     /// How long who was told to end may take.
     pub(super) grace: Duration,
-    /// Whether it was told to end, by us or by the terminal.
-    pub(super) is_told: bool,
+    /// When it was told to end, by us or by the terminal.
+    pub(super) told: Option<Instant>,
     /// What it was sent by us to end.
     pub(super) sent: Vec<Signal>,
     /// Whether it had the terminal.
@@ -56,14 +56,23 @@ impl CommandEnd {
         self.how.typed().filter(|signal| self.was_lent && !self.sent.contains(signal) && !self.is_lease_lost)
     }
 
-    /// Whether a hangup has come that it may have ended for. Who goes on for longer has read its settings anew.
-    pub(super) fn is_hung_up(&self) -> bool {
-        !self.is_told && self.hung_up.is_some_and(|at| self.over.duration_since(at) <= self.grace)
+    /// Whether it was told to end.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.is_some()
+    }
+
+    /// Whether a hangup has come that it may have ended for, or that came while it was to end. Who goes on for longer has read its settings
+    /// anew.
+    fn is_hung_up(&self) -> bool {
+        let has_died = self.how == How::Died(Signal::SIGHUP as i32);
+        let soon = self.grace.max(late_output::MOMENT);
+        let is_late = |at| self.told.is_some_and(|told| at >= told);
+        self.hung_up.is_some_and(|at| has_died || is_late(at) || self.over.duration_since(at) <= soon)
     }
 
     /// Whether nobody has ended it. Who was told to end has ended for that; and who has succeeded for nothing.
     fn ends_by_itself(&self) -> bool {
-        !self.is_told && self.typed().is_none() && (self.is_success() || !self.is_hung_up())
+        !self.is_told() && self.typed().is_none() && (self.is_success() || !self.is_hung_up())
     }
 
     /// Whether it has succeeded, as far as its exit status says that.
@@ -122,7 +131,7 @@ mod tests {
             how,
             over: Instant::now() + 10 * GRACE,
             grace: GRACE,
-            is_told: false,
+            told: None,
             sent: vec![],
             was_lent: false,
             hung_up: None,
@@ -150,7 +159,7 @@ mod tests {
         for how in [SUCCESS, FAILURE, How::Died(9)] {
             let end = end(how.clone());
             assert_eq!(end.writes_until(), Some(end.over + late_output::MOMENT), "{how:?}");
-            assert_eq!(CommandEnd { is_told: true, ..end }.writes_until(), None, "{how:?}");
+            assert_eq!(CommandEnd { told: Some(end.over), ..end }.writes_until(), None, "{how:?}");
         }
         assert_eq!(hung_up(FAILURE, MILLI).writes_until(), None);
         let read_anew = hung_up(FAILURE, GRACE + MILLI);
@@ -173,7 +182,7 @@ mod tests {
     #[test]
     fn a_success_that_was_told_to_end_has_ended_for_that() {
         assert!(end(SUCCESS).has_succeeded());
-        assert!(!CommandEnd { is_told: true, ..end(SUCCESS) }.has_succeeded());
+        assert!(!CommandEnd { told: Some(Instant::now()), ..end(SUCCESS) }.has_succeeded());
         assert!(hung_up(SUCCESS, MILLI).has_succeeded(), "nohup");
         assert!(!hung_up(FAILURE, MILLI).has_succeeded());
     }
@@ -187,6 +196,9 @@ mod tests {
             assert_eq!(soon.outlives_a_hangup(&nothing, false), outlives, "{how:?}");
             // Of a terminal that is gone nothing is read anew.
             assert!(!soon.outlives_a_hangup(&nothing, true), "{how:?}");
+            if how == How::Died(SIGHUP as i32) {
+                continue;
+            }
             let late = hung_up(how.clone(), GRACE + MILLI);
             assert_eq!((late.interrupted(&nothing, false), late.ended_by(None)), (None, None), "{how:?}");
             assert_eq!(late.interrupted(&nothing, true), Some(SIGHUP), "{how:?}");
@@ -197,8 +209,33 @@ mod tests {
         let came = Came { interrupted: Some(SIGTERM), ..Came::default() };
         assert_eq!((soon.interrupted(&came, false), soon.ended_by(Some(SIGTERM))), (Some(SIGTERM), Some(SIGTERM)));
         assert!(!soon.outlives_a_hangup(&came, false));
-        let told = CommandEnd { is_told: true, ..hung_up(FAILURE, MILLI) };
-        assert_eq!((told.is_hung_up(), told.ended_by(None)), (false, None));
+        assert_eq!(hung_up(How::Died(SIGHUP as i32), 10 * GRACE).ended_by(None), Some(SIGHUP), "as it says itself");
+    }
+
+    /// Of who is killed at once some time is left to end by itself.
+    #[test]
+    fn without_any_grace_a_moment_is_soon() {
+        for (before, is) in [(late_output::MOMENT, Some(SIGHUP)), (late_output::MOMENT + MILLI, None)] {
+            let end = CommandEnd { grace: Duration::ZERO, ..hung_up(FAILURE, before) };
+            assert_eq!(end.ended_by(None), is);
+        }
+    }
+
+    /// Nothing is started after it, whatever else has ended the command.
+    #[test]
+    fn a_hangup_of_who_was_told_to_end_ends_the_run() {
+        for how in [SUCCESS, FAILURE, How::Died(SIGTERM as i32)] {
+            for (told, is) in [(GRACE, None), (5 * GRACE, Some(SIGHUP))] {
+                let end = hung_up(how.clone(), 2 * GRACE);
+                let end = CommandEnd { told: Some(end.over - told), ..end };
+                assert_eq!(
+                    (end.ended_by(None), end.interrupted(&Came::default(), false)),
+                    (is, is),
+                    "{how:?} {told:?}"
+                );
+                assert!(!end.outlives_a_hangup(&Came::default(), false));
+            }
+        }
     }
 
     #[test]

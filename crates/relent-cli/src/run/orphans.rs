@@ -4,7 +4,7 @@ pub(super) use here::{adopt, all, are_hidden, are_listed, reap};
 
 #[cfg(target_os = "linux")]
 mod here {
-    use crate::run::processes;
+    use crate::{run::processes, system_text};
     use nix::{
         errno::Errno,
         sys::{
@@ -14,7 +14,7 @@ mod here {
         unistd::Pid,
     };
     use std::{
-        fs, io,
+        io,
         path::PathBuf,
         sync::{
             OnceLock,
@@ -65,7 +65,7 @@ mod here {
         if waitid(Id::All, PEEK) == Err(Errno::ECHILD) || !are_listed() {
             return Ok(Vec::new());
         }
-        let children = children().map_or(Ok(String::new()), fs::read_to_string)?;
+        let children = children().map_or(Ok(String::new()), system_text::read)?;
         Ok(children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw)).collect())
     }
 

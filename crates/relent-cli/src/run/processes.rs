@@ -1,6 +1,7 @@
 //! What the system shows of processes, where it shows ours: in another namespace than `/proc` was mounted for, its numbers are those of
 //! strangers.
 
+use crate::system_text;
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill, killpg},
@@ -11,7 +12,7 @@ use std::{collections::HashSet, fs, io, path::PathBuf, sync::OnceLock};
 /// Where it shows processes; `None` where it shows none, or those of another namespace.
 pub(super) fn shown() -> Option<PathBuf> {
     static ARE_OURS: OnceLock<bool> = OnceLock::new();
-    let are_ours = || fs::read_to_string("/proc/self/status").is_ok_and(|status| is_of(&status, getpid()));
+    let are_ours = || system_text::read("/proc/self/status").is_ok_and(|status| is_of(&status, getpid()));
     ARE_OURS.get_or_init(are_ours).then(|| PathBuf::from("/proc"))
 }
 
@@ -64,7 +65,7 @@ pub(super) fn has_ended(pid: Pid) -> bool {
         Err(error) => return is_gone(error) && kill(pid, None) == Err(Errno::ESRCH),
     };
     threads.all(|thread| match thread {
-        Ok(thread) => is_over(fs::read_to_string(thread.path().join("stat"))),
+        Ok(thread) => is_over(system_text::read(thread.path().join("stat"))),
         Err(error) => is_gone(error),
     })
 }
@@ -103,7 +104,7 @@ pub(super) fn below(above: Pid) -> Vec<Pid> {
 fn children(pid: Pid) -> Vec<Pid> {
     let threads = folder(pid).and_then(|folder| fs::read_dir(folder.join("task")).ok());
     let of_threads = threads.into_iter().flatten().flatten();
-    let texts = of_threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let texts = of_threads.filter_map(|thread| system_text::read(thread.path().join("children")).ok());
     let numbers = |text: String| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>();
     texts.flat_map(numbers).map(Pid::from_raw).collect()
 }
@@ -146,7 +147,7 @@ pub(super) fn began(pid: Pid) -> Option<u64> {
 
 /// What is shown of a process behind its name, which may have anything in it: the state, and more.
 fn stat(pid: Pid) -> Option<String> {
-    let stat = fs::read_to_string(folder(pid)?.join("stat")).ok()?;
+    let stat = system_text::read(folder(pid)?.join("stat")).ok()?;
     stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned())
 }
 
@@ -154,7 +155,7 @@ fn stat(pid: Pid) -> Option<String> {
 pub(super) fn names(pids: &[Pid]) -> String {
     const MOST: usize = 5;
     let name = |pid: &Pid| {
-        let name = folder(*pid).and_then(|folder| fs::read_to_string(folder.join("comm")).ok());
+        let name = folder(*pid).and_then(|folder| system_text::read(folder.join("comm")).ok());
         let name = name.unwrap_or_default();
         match name.trim() {
             "" if kill(*pid, None) == Err(Errno::ESRCH) && is_anybody_in(*pid) => format!("process group {pid}"),

@@ -366,7 +366,7 @@ impl<'a> Running<'a> {
             how: How::of(status),
             over,
             grace: self.ways.grace,
-            is_told: self.told.is_some(),
+            told: self.told.map(|(at, _)| at),
             sent: std::mem::take(&mut self.sent),
             was_lent,
             hung_up: self.hung_up,
@@ -389,7 +389,7 @@ impl<'a> Running<'a> {
                 return Err(fault);
             }
         };
-        let is_held = !end.is_told && self.streams().any(|stream| stream.is_held());
+        let is_held = !end.is_told() && self.streams().any(|stream| stream.is_held());
         let lost = self.taken.unread();
         if lost > 0 && status.success() {
             (self.ways.say)(&format!(
@@ -436,7 +436,7 @@ impl<'a> Running<'a> {
         // The system told the group that had it, and not ours; who means to outlive that ignores it.
         let is_gone = was_lent && came.interrupted.is_none() && terminal::is_gone() && signals.heeds(Signal::SIGHUP);
         let was_told = || how == How::Died(Signal::SIGHUP as i32) || terminal::is_session_over();
-        if is_gone && self.hung_up.is_none() && !end.is_told && was_told() {
+        if is_gone && self.hung_up.is_none() && !end.is_told() && was_told() {
             signals.tell_the_others(Signal::SIGHUP);
         }
         // Who says so by an exit status alone may have meant to live: a script around us goes on then, as without relent.

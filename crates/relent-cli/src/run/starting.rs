@@ -5,6 +5,7 @@
 //! The thread does: once it runs, it is stopped with relent as any command is.
 
 use super::{processes, ways::LOOK};
+use crate::system_text;
 use nix::{
     sys::signal::{SigSet, Signal, kill},
     unistd::{Pid, getpid},
@@ -111,7 +112,7 @@ impl Start {
     fn signal(&self, signal: Signal, is_so: impl Fn(Pid) -> bool) {
         let Some(folder) = processes::folder(getpid()) else { return };
         let own = getpid().to_string();
-        let children = fs::read_to_string(folder.join("task").join(own).join("children")).unwrap_or_default();
+        let children = system_text::read(folder.join("task").join(own).join("children")).unwrap_or_default();
         let children = children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw));
         let name = |folder: PathBuf| fs::read(folder.join("cmdline")).ok();
         let ours = name(folder);

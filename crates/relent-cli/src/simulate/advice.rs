@@ -30,7 +30,7 @@ pub(super) fn draw(scenario: &Scenario, outcome: &Outcome, view: View) -> String
         }
     }
     for sentence in sentences.first().into_iter().flatten().filter(|sentence| common(sentence)) {
-        out.push_str(&wrap(&escape(&format!("all: {sentence}")), width));
+        out.push_str(&wrap_named(&escape(&format!("all: {sentence}")), width));
     }
     for (nth, sentence) in advice::harms(outcome).iter().enumerate() {
         if nth == 0 {

@@ -1,7 +1,12 @@
 //! Load over time for people at a terminal: a strip of blocks for each policy, all to one scale.
 
 use super::{View, table};
-use crate::{escape::escape, plot::bars, report::advice, talk::wrap};
+use crate::{
+    escape::escape,
+    plot::bars,
+    report::advice,
+    talk::{wrap, wrap_named},
+};
 use relent_sim::{Outcome, Record};
 use std::fmt::Write;
 
@@ -56,8 +61,9 @@ pub(super) fn before_and_after(outcome: &Outcome, view: View) -> String {
         let names = ["as it is".to_owned(), format!("when you {}", advice::change(remedied))];
         for (record, name) in pair.iter().zip(names) {
             let columns: Vec<u32> = loads(record, column, width).iter().map(|load| units(*load, most)).collect();
-            let title = format!("\n{}, {}", escape(&before.policy), escape(&name));
-            out.push_str(&wrap(&title, view.columns.unwrap_or(usize::MAX)));
+            let title = format!("{}, {}", escape(&before.policy), escape(&name));
+            out.push('\n');
+            out.push_str(&wrap_named(&title, view.columns.unwrap_or(usize::MAX)));
             out.push_str(&framed(&bars(&columns, UNITS, HEIGHT), outcome, most / column));
             let _ = writeln!(out, "{}", axis(width, ends));
         }

@@ -98,7 +98,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "DURATION", global = true, value_parser = numbers::time_limit, allow_hyphen_values = true)]
     pub limit: Option<Duration>,
 
-    /// How many threads share the runs [default: one a core].
+    /// How many threads share the runs [default: one a core, fewer under `ulimit -v`].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 
@@ -265,11 +265,11 @@ fn fit(scenario: &mut Scenario) {
 
 /// Names as they are told, by those that were given, and all that are told, with the last number that was tried behind each.
 #[derive(Default)]
-struct Names(BTreeMap<String, String>, BTreeMap<String, usize>);
+pub(crate) struct Names(BTreeMap<String, String>, BTreeMap<String, usize>);
 
 impl Names {
     /// One name is told in one way, and two in two ways.
-    fn fit(&mut self, name: &str) -> String {
+    pub(crate) fn fit(&mut self, name: &str) -> String {
         if let Some(told) = self.0.get(name) {
             return told.clone();
         }
@@ -296,8 +296,12 @@ pub(crate) struct View {
     pub(crate) unicode: bool,
 }
 
+/// One thread a core, and fewer where somebody has limited the addresses of this process (`ulimit -v`), of which each takes many in advance.
 fn cores() -> usize {
-    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    const A_THREAD: u64 = 256 << 20;
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    limit.map_or(cores, |limit| cores.min(usize::try_from(limit / A_THREAD).unwrap_or(cores)).max(1))
 }
 
 fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
@@ -326,7 +330,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
     // Every name is escaped where it is put in; this is for the one that is forgotten.
     let text = if output.json { text } else { escape_lines(&text).into_owned() };
     let write_out = if outcome.interrupted { talk::write_out_at_once } else { talk::write_out };
-    write_out(text.as_bytes())?;
+    write_out(talk::without_messages(&text).as_bytes())?;
     for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
         let reason = record.stopped.as_deref().unwrap_or_default();
         output.hush.warn(format!("{}: {reason}", escape(&record.policy)));

@@ -10,7 +10,7 @@ use crate::{
     escape::escape,
     json::{Object, array},
     redact,
-    talk::{Fault, write_out},
+    talk::{Fault, without_messages, write_out},
 };
 use relent::duration::Human;
 use relent_store::{Listed, RecordState, Time};
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Fault> {
             counts.chain(leases.map(|leases| format!("\n{}", leases.table(now)))).collect()
         }
     };
-    write_out(text.as_bytes())?;
+    write_out(without_messages(&text).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     policy_args::PolicyArgs,
     protection_args::without_and_with,
-    simulate::{numbers::grouped, policies},
+    simulate::{Names, numbers::grouped, policies},
     talk::Fault,
 };
 use relent::config::CurveName;
@@ -122,7 +122,9 @@ fn contenders(args: &Args, capacity: Option<f64>, is_target: bool) -> Result<Vec
     for (spec, contender) in args.compare.iter().zip(&compared).filter(|(spec, _)| policies::is_of_file(spec)) {
         PolicyArgs::of_file(spec).check_storm(&contender.policy)?;
     }
-    let named: Vec<Contender> = given.into_iter().chain(compared).collect();
+    let mut named: Vec<Contender> = given.into_iter().chain(compared).collect();
+    let mut names = Names::default();
+    named.iter_mut().for_each(|contender| contender.name = names.fit(&contender.name));
     let protection = args.protection.protection(policy, capacity.unwrap_or(CAPACITY))?;
     if protection.hedge.is_some() {
         return Err(Fault::new(

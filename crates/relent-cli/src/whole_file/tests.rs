@@ -189,6 +189,7 @@ fn what_is_no_file_gets_it_as_it_comes_or_is_refused_at_once() {
 fn what_is_open_here_is_written_to_where_it_stands() {
     use std::os::fd::AsRawFd;
     let (mut reader, writer) = io::pipe().unwrap();
+    rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty()).expect("as the caller opens it");
     let way = format!("/dev/fd/{}", writer.as_raw_fd());
     WholeFile::private(Path::new(&way)).unwrap().write(b"text").unwrap();
     let mut text = [0; 4];

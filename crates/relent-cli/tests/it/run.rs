@@ -176,6 +176,6 @@ fn is_running(pid: &str) -> bool {
 
 /// What a process does, in a letter.
 fn state(pid: impl std::fmt::Display) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.to_string().trim())).ok()?;
-    stat.rsplit(") ").next()?.chars().next()
+    let stat = fs::read(format!("/proc/{}/stat", pid.to_string().trim())).ok()?;
+    String::from_utf8_lossy(&stat).rsplit(") ").next()?.chars().next()
 }

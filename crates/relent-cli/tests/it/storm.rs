@@ -140,6 +140,29 @@ fn a_target_on_loopback_is_stormed_and_no_other() {
     assert!(both.stderr.contains("--target names another"), "{}", both.stderr);
 }
 
+/// They are in tables, pages and pictures that are passed on.
+#[test]
+fn names_of_policies_are_told_as_simulate_tells_them() {
+    let names = ["https://ann:hunter2Kx7@h/", "password=hunter2Kx7", "Bearer hunter2Kx7Longer"];
+    let policies = names.map(|name| format!("[policy.\"{name}\"]\nbase = \"50ms\"\nmax_attempts = 4\n")).concat();
+    let folder = Folder::new().file("p.toml", &policies);
+    let specs = names.map(|name| format!("p.toml#{name}"));
+    for more in [&[][..], &["--json"], &["--html", "page.html", "--svg", "pictures"]] {
+        let flags = ["storm", "--clients", "3", "--capacity", "200", "--queue", "5", "--limit", "1s"];
+        let policies = ["--policy", &specs[0], "--compare", &specs[1], "--compare", &specs[2]];
+        let outcome = folder.relent(&[&flags[..], &policies, more].concat());
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+        let said = outcome.stdout + &outcome.stderr;
+        assert!(said.contains("password=***") && !said.contains("hunter2"), "{said}");
+    }
+    assert!(!folder.read("page.html").contains("hunter2"));
+    let pictures = std::fs::read_dir(folder.path().join("pictures")).unwrap();
+    for picture in pictures.map(|entry| entry.unwrap().path()) {
+        let drawn = std::fs::read_to_string(&picture).unwrap();
+        assert!(!drawn.contains("hunter2"), "{}", picture.display());
+    }
+}
+
 #[test]
 fn too_few_files_say_what_to_set() {
     let limited = "ulimit -n 256; exec \"$0\" storm --clients 2000 --limit 1s";

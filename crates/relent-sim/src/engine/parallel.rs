@@ -2,6 +2,7 @@
 
 use super::control::Control;
 use std::{
+    iter,
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -17,17 +18,29 @@ pub(crate) fn each<T: Send>(
     control: &Control,
     work: impl Fn(usize) -> T + Sync,
 ) -> Vec<Option<T>> {
-    let results: Vec<Mutex<Option<T>>> = (0..jobs).map(|_| Mutex::new(None)).collect();
-    let next = AtomicUsize::new(0);
+    let mut results = begun(jobs, threads, control, work);
+    results.resize_with(jobs, || None);
+    results
+}
+
+/// The same up to the last that had begun: of very many that somebody stops at once there is nothing to be put together.
+pub(crate) fn begun<T: Send>(
+    jobs: usize,
+    threads: usize,
+    control: &Control,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<Option<T>> {
+    let (next, all) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let share = || {
+        let mut own = Vec::new();
         loop {
             let job = next.fetch_add(1, Ordering::Relaxed);
             if job >= jobs || control.is_over() {
                 break;
             }
-            let done = work(job);
-            *results[job].lock().expect("no thread panics while it holds this") = Some(done);
+            own.push((job, Box::new(work(job))));
         }
+        all.lock().expect("no thread panics while it holds this").append(&mut own);
     };
     thread::scope(|scope| {
         for _ in 1..threads.clamp(1, jobs.max(1)) {
@@ -38,7 +51,13 @@ pub(crate) fn each<T: Send>(
         }
         share();
     });
-    results.into_iter().map(|result| result.into_inner().expect("no thread panics while it holds this")).collect()
+    let all = all.into_inner().expect("no thread panics while it holds this");
+    let length = all.iter().map(|(job, _)| job + 1).max().unwrap_or(0);
+    let mut results: Vec<Option<T>> = iter::repeat_with(|| None).take(length).collect();
+    for (job, done) in all {
+        results[job] = Some(*done);
+    }
+    results
 }
 
 /// Whether a thread could be had.
@@ -75,7 +94,9 @@ mod tests {
             assert_eq!(squares, (0..10).map(|job| Some(job * job)).collect::<Vec<_>>());
         }
         assert!(each(0, 4, &control, |job| job).is_empty());
+        assert_eq!(begun(3, 2, &control, |job| job), [Some(0), Some(1), Some(2)]);
         control.stop();
         assert_eq!(each(2, 1, &control, |job| job), [None, None]);
+        assert_eq!(begun(usize::MAX, 2, &control, |job| job), []);
     }
 }

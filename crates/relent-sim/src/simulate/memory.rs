@@ -12,7 +12,6 @@ use std::{
 /// The bytes of memory that this process may still take, where the system says: what the machine has, what its control groups (a
 /// container's limit) leave, and what its own limits (`ulimit -v`, `-d`) do.
 pub(super) fn free() -> Option<u64> {
-    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let of_machine = kib(&text("/proc/meminfo"), "MemAvailable:");
     let of_groups = in_groups(&text("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
     let of_process = [left_of("Max address space", "VmSize:"), left_of("Max data size", "VmData:")];
@@ -21,8 +20,8 @@ pub(super) fn free() -> Option<u64> {
 
 /// What one of its own limits leaves this process, of which it has taken some.
 fn left_of(limit: &str, taken: &str) -> Option<u64> {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let limits = text("/proc/self/limits");
+    let status = text("/proc/self/status");
     Some(soft(&limits, limit)?.saturating_sub(kib(&status, taken).unwrap_or(0)))
 }
 
@@ -64,7 +63,12 @@ pub(crate) fn watched<T>(needed: u64, control: &Control, work: impl FnOnce() -> 
 
 /// The bytes of memory that this process has.
 fn taken() -> Option<u64> {
-    kib(&fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+    kib(&text("/proc/self/status"), "VmRSS:")
+}
+
+/// A text of the system's, in which a name may be in any encoding; nothing where there is none.
+fn text(path: impl AsRef<Path>) -> String {
+    fs::read(path).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What stands in a line of kilobytes.
@@ -93,7 +97,7 @@ fn in_groups(own: &str, root: &Path) -> Option<u64> {
         }
     });
     let left = |group: &Path, [limit, taken, cached]: [&str; 3]| {
-        let text = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
+        let text = |name: &str| text(group.join(name));
         let most: u64 = text(limit).trim().parse().ok()?;
         // What was read from files and can be read again is given back.
         let stat = text("memory.stat");

@@ -39,7 +39,8 @@ impl Owner {
 
     /// This process: its machine, where that is known, and its number.
     pub fn here() -> Owner {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = String::from_utf8_lossy(&host);
         let host = if host.trim().is_empty() { "process" } else { host.trim() };
         Owner::new(&format!("{host}:{}", std::process::id()))
     }

@@ -89,6 +89,15 @@ fn a_header_that_is_none() {
     );
 }
 
+/// A server would get it where no proxy, or a tunnel, leads there.
+#[test]
+fn who_somebody_is_to_a_proxy_is_no_header() {
+    refused(
+        &["-H", "Proxy-Authorization: Basic YTpi", "https://server.invalid/"],
+        "error: the header proxy-authorization cannot be given\nhint: who you are to a proxy is said to it alone: -U USER:PASSWORD\n",
+    );
+}
+
 #[test]
 fn a_method_that_is_none() {
     refused(

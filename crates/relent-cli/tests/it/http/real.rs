@@ -234,6 +234,10 @@ fn a_certificate_of_a_proxy_is_said_to_be_the_proxys() {
         format!("(the certificate of the proxy {} is not trusted: its issuer is unknown)", proxy.trim_end_matches('/'));
     let said = said.replace(proxy.split('/').nth(2).unwrap(), "LOCALHOST");
     assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+    // Of two the client does not say whose.
+    let outcome = elsewhere(&["-x", &proxy, "https://example.test/"]);
+    let said = said.replace("(the certificate of", "(the certificate of example.test:443 or");
+    assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
 }
 
 #[test]

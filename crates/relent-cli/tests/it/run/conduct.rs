@@ -481,6 +481,11 @@ fn a_report_goes_to_what_is_open_already_whatever_that_is() {
     let reported = place.relent(&["run", "-q", "--report", "/dev/stderr", "--", "true"]);
     assert_eq!(reported.code, Some(0));
     assert!(reported.stderr.starts_with("{\"command\":[\"true\"]"), "{}", reported.stderr);
+    let closed = shell(&place, "relent run -q --report /dev/fd/3 -- true 3>&- 2>&1; echo $?").0;
+    assert!(
+        closed.contains("/dev/fd/3") && closed.ends_with("125\n"),
+        "it would be a socket of relent's own: {closed}"
+    );
     let by_a_number = shell(&place, "relent run -q --report /dev/fd/3 -- echo text 3>&1 >/dev/null | grep -c command");
     assert_eq!(by_a_number, ("1\n".to_owned(), String::new(), Some(0)));
     let (_, said, code) = shell(&place, "relent run -q --report /dev/stdout -- true >&-");

@@ -104,6 +104,27 @@ fn sigint_and_sighup_do_too_and_stop_the_retrying() {
     }
 }
 
+/// Whether it was to end already for something else, or is to be killed at once.
+#[test]
+fn a_hangup_is_not_lost_whatever_else_ends_the_command() {
+    const MANY: [&str; 6] = ["-q", "--base", "1ms", "--max-attempts", "3", "--grace"];
+    let dies = "trap 'touch told' TERM; echo >> count; touch up; while :; do sleep 0.02; done";
+    let exits = "trap '' TERM; trap 'exit 9' HUP; echo >> count; touch up told; while :; do sleep 0.02; done";
+    let by_it = "echo >> count; touch up told; exec sleep 60";
+    for (grace, limit, script) in [
+        ("1m", &["--attempt-timeout", "300ms"][..], dies),
+        ("1m", &["--attempt-timeout", "300ms"], exits),
+        ("0s", &[], by_it),
+    ] {
+        let place = Place::new();
+        let child = place.start(&[&MANY[..], &[grace], limit].concat(), script);
+        until("it runs", || place.has("up") && place.has("told"));
+        send(&child, Signal::SIGHUP);
+        let (code, _) = end(child);
+        assert_eq!((code, place.0.read("count").as_str()), (129, "\n"), "{script}");
+    }
+}
+
 #[test]
 fn a_command_that_succeeds_in_spite_of_a_signal_has_succeeded() {
     let place = Place::new();

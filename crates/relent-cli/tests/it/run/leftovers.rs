@@ -186,6 +186,20 @@ fn nor_is_what_a_daemon_of_an_attempt_before_has_started() {
     assert_eq!((outcome.code, is_left), (Some(3), [true, false]), "{outcome:?}");
 }
 
+/// Whatever it is called, in any encoding.
+#[test]
+fn nor_is_a_daemon_whose_name_is_no_text() {
+    let first = "name=$(printf './\\377daemon'); cp $(command -v sleep) $name; setsid $name 45 >/dev/null 2>&1 & \
+                 echo $! > theirs; while grep -q setsid /proc/$!/cmdline; do sleep 0.01; done";
+    let second = "setsid sleep 46 >/dev/null 2>&1 & echo $! > ours; exit 3";
+    let place = Place(Place::new().0.file("first.sh", first).file("second.sh", second));
+    let flags = ["-q", "--consecutive", "2", "--max-attempts", "2", "--base", "1ms", "--grace", "100ms"];
+    let outcome = place.sh(&flags, "if [ $RELENT_ATTEMPT = 1 ]; then . ./first.sh; else . ./second.sh; fi");
+    let is_left = ["theirs", "ours"].map(|name| is_running(&place.0.read(name)));
+    Command::new("kill").args(["-9", place.0.read("theirs").trim()]).status().unwrap();
+    assert_eq!((outcome.code, is_left), (Some(3), [true, false]), "{outcome:?}");
+}
+
 #[test]
 fn orphans_do_not_pile_up_while_a_command_runs() {
     let place = Place::new();
