@@ -79,7 +79,7 @@ fn says(list: &str, so: impl FnOnce(&str) -> bool) -> bool {
 /// Whether any group of a number has members but this one.
 fn has_members(groups: &str, number: u32, own: Option<&str>) -> bool {
     let of_number = groups.lines().map(|line| line.split(':').skip(2).collect::<Vec<_>>());
-    let mut lists = of_number.filter(|parts| parts.first().and_then(|gid| gid.parse().ok()) == Some(number));
+    let mut lists = of_number.filter(|parts| parts.first().and_then(|gid| gid.trim().parse().ok()) == Some(number));
     lists.any(|parts| {
         parts.get(1).is_some_and(|names| names.split(',').any(|name| !name.is_empty() && Some(name) != own))
     })
@@ -88,7 +88,8 @@ fn has_members(groups: &str, number: u32, own: Option<&str>) -> bool {
 /// Whether a user with another number belongs to a group from the beginning.
 fn belong(users: &str, group: u32, own: u32) -> bool {
     users.lines().any(|user| {
-        let mut numbers = user.split(':').skip(2).map(str::parse::<u32>);
+        // The system skips blanks before numbers.
+        let mut numbers = user.split(':').skip(2).map(|number| number.trim().parse::<u32>());
         let (user, first) = (numbers.next(), numbers.next());
         first == Some(Ok(group)) && user != Some(Ok(own))
     })
@@ -292,6 +293,7 @@ mod tests {
     #[test]
     fn who_belongs_to_a_group_from_the_beginning_is_in_it() {
         let users = "root:x:0:0:root:/root:/bin/sh\nsync:x:5:0:sync:/sbin:/bin/sync\nann:x:7:7::/:/bin/sh\nbroken\n";
+        assert!(belong("eve:x:8:\t 7::/:/bin/sh", 7, 7) && has_members("evil:x: 7:eve", 7, None));
         assert!(belong(users, 0, 0) && !belong(users, 7, 7) && belong(users, 7, 8) && !belong(users, 9, 9));
     }
 

@@ -43,14 +43,31 @@ pub fn width(text: &str) -> usize {
 /// use relent_cli::screen::fitting;
 ///
 /// assert_eq!((fitting("ab字d", 4), fitting("ab字d", 3), fitting("ab", 3)), ("ab字", "ab", "ab"));
+/// assert_eq!(fitting("1\u{fe0f}2\u{fe0f}", 3), "1\u{fe0f}");
 /// ```
 pub fn fitting(text: &str, most: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find_map(|(at, c)| {
-        taken += c.width().unwrap_or(0);
+        // What follows some signs makes pictures of them, which take two.
+        let is_picture = text[at + c.len_utf8()..].starts_with('\u{fe0f}');
+        taken += if is_picture { 2 } else { c.width().unwrap_or(0) };
         (taken > most).then_some(at)
     });
     &text[..end.unwrap_or(text.len())]
+}
+
+/// A name in so many columns, with a `~` where more of it was.
+///
+/// ```
+/// use relent_cli::screen::short;
+///
+/// assert_eq!((short("abc", 3), short("ab字", 3)), ("abc".to_owned(), "ab~".to_owned()));
+/// ```
+pub fn short(name: &str, most: usize) -> String {
+    match width(name) {
+        width if width <= most => name.to_owned(),
+        _ => format!("{}~", fitting(name, most.saturating_sub(1))),
+    }
 }
 
 /// Whether stderr is a terminal on which a line can be written anew.

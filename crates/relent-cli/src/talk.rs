@@ -351,6 +351,7 @@ mod tests {
             format!("{} {error}", "a".repeat(70)),
             format!("{}{error}", "\u{6f22}".repeat(40)),
             format!("{}error:\u{a0}forged", "a".repeat(80)),
+            format!("{}error:\u{a0}forged", "1\u{fe0f}".repeat(40)),
             format!("{} error:\u{a0}forged {}", "a b".repeat(26), "c".repeat(200)),
         ] {
             let told = wrap_named(&name, 80);

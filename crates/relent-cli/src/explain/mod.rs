@@ -26,7 +26,7 @@ use crate::{
     plot::svg,
     policy_args::CallArgs,
     screen,
-    talk::{Fault, HushArgs, plain, without_messages, write_out},
+    talk::{Fault, HushArgs, plain, write_out},
     whole_file,
 };
 use std::{
@@ -140,7 +140,7 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
         Some(on) => text + &for_terminal(&upstream::explain(on, view.width, view.plot)),
         None => text,
     };
-    write_out(without_messages(&text).as_bytes())?;
+    write_out(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,7 @@
 //! What is looked for of what is hidden.
 
 use super::{
-    parts::parts,
+    parts::{bare, parts},
     signed::{is_of_the_request, of_the_request, others},
     table::Table,
     undone::{decoded, in_small, undone},
@@ -20,7 +20,8 @@ pub(super) fn learn(table: &mut Table, hidden: &[String], shown: &str) {
         let (decoded, unquoted) = (decoded(text), unquoted(text));
         for text in iter::once(text).chain(decoded.as_deref()).chain(unquoted.as_deref()) {
             let said = of_the_request(text);
-            let is_secret = |part: &&str| !shown.contains(*part) && !is_of_the_request(text, &said, part);
+            let is_said = |part: &str| is_of_the_request(text, &said, part);
+            let is_secret = |part: &&str| !shown.contains(*part) && !is_said(part) && !is_said(bare(part));
             all.extend(parts(text).into_iter().filter(is_secret).flat_map(written));
         }
         let signed = decoded.iter().find(|text| !of_the_request(text).is_empty()).map_or(text, String::as_str);

@@ -111,8 +111,10 @@ fn written_out(text: &[char]) -> Option<(char, usize)> {
     };
     match text {
         ['\\', 'u' | 'x', '{', ..] => any(3, LONGEST, 16, &['}']),
+        // In two halves.
+        ['\\' | '%', 'u', 'd', '8'..='9' | 'a' | 'b', ..] => halves(text).or_else(|| exactly(2, 4, 16)),
         // The capital is a small letter by now, and nobody writes the signs that these would be else.
-        ['\\', 'u', '0', '0', '0', '0' | '1', ..] => exactly(2, 8, 16).or_else(|| exactly(2, 4, 16)),
+        ['\\', 'u', '0', '0', '0', '0'..='3', ..] => exactly(2, 8, 16).or_else(|| exactly(2, 4, 16)),
         ['\\' | '%', 'u', ..] => exactly(2, 4, 16),
         ['\\', 'x', ..] => exactly(2, 2, 16),
         ['%', ..] => exactly(1, 2, 16),
@@ -127,6 +129,21 @@ fn written_out(text: &[char]) -> Option<(char, usize)> {
         }
         _ => None,
     }
+}
+
+/// A character that UTF-16 has two halves for, each written out.
+fn halves(text: &[char]) -> Option<(char, usize)> {
+    const HALF: usize = 6;
+    let half = |text: &[char]| {
+        let digits: String = text.get(2..HALF).filter(|_| text[..2] == [text[0], 'u'])?.iter().collect();
+        u16::from_str_radix(&digits, 16).ok()
+    };
+    let (high, rest) = (half(text)?, text.get(HALF..)?);
+    // Each again.
+    let signs = rest.iter().take_while(|c| **c == text[0]).count();
+    let again = signs.checked_sub(1)?;
+    let c = char::decode_utf16([high, half(&rest[again..])?]).next()?.ok()?;
+    Some((narrowed(c), 2 * HALF + again))
 }
 
 /// The sign that pages call so, but for the backslash, of which nothing is left in the end.
@@ -247,6 +264,26 @@ mod tests {
             assert!(all.iter().any(|(letters, _)| letters == "2024wrt"), "{text}");
         }
         assert_eq!(letters("abc").len(), 1);
+    }
+
+    /// Of pictures and rare letters JSON and browsers write two halves, and Python all eight digits.
+    #[test]
+    fn signs_beyond_the_first_plane_are_read_too() {
+        for text in [
+            "\u{1f434}\u{2000b}x7",
+            r"\ud83d\udc34\ud840\udc0bx7",
+            r"\\ud83d\\udc34\ud840\udc0bx7",
+            "%ud83d%udc34%ud840%udc0bx7",
+            r"\U0001f434\U0002000bx7",
+            "&#128052;&#x2000b;x7",
+        ] {
+            let all = signs(&undone::undone(text).0);
+            let (signs, places) = all.last().unwrap();
+            assert_eq!((signs.as_str(), signs.len()), ("\u{1f434}\u{2000b}x7", places.len()), "{text}");
+        }
+        for text in [r"\ud83dx", r"\ud83d\u0041", r"\ud83d%udc34", r"\ud83d\udc3", r"\ud83d", r"\udc34\ud83d"] {
+            assert!(!signs(text).last().unwrap().0.contains('\u{1f434}'), "{text}");
+        }
     }
 
     #[test]

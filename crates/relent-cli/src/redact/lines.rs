@@ -163,8 +163,8 @@ struct Reader<'a> {
     had_value: bool,
     /// Whether a key may come: it is the first of the line, or the first of a setting in braces, or a part of one.
     is_key_next: bool,
-    /// Which braces and brackets are open.
-    open: Vec<char>,
+    /// Which braces and brackets are open, and whether the key before each is one of ours.
+    open: Vec<(char, bool)>,
 }
 
 impl<'a> Reader<'a> {
@@ -215,17 +215,22 @@ impl<'a> Reader<'a> {
         let Some(sign) = self.rest.chars().next().filter(|c| c.is_whitespace() || signs.contains(*c)) else {
             return false;
         };
-        self.had_value &= !",}]".contains(sign);
         match sign {
-            '{' | '[' => self.open.push(sign),
-            '}' | ']' => drop(self.open.pop()),
+            '{' | '[' => self.open.push((sign, self.is_known)),
+            // That was the value.
+            '}' | ']' => {
+                (self.is_known, self.had_value) = (self.open.pop().is_some_and(|(_, is_known)| is_known), true)
+            }
             // What follows in a list is of the same setting.
-            ',' => self.is_known &= self.open.last() == Some(&'['),
+            ',' => {
+                self.is_known &= self.open.last().is_some_and(|(open, _)| *open == '[');
+                self.had_value = false;
+            }
             _ => {}
         }
         self.is_key_next = match sign {
             '{' => true,
-            ',' => self.open.contains(&'{'),
+            ',' => self.open.iter().any(|(open, _)| *open == '{'),
             '=' | '[' | ']' | '}' => false,
             _ => self.is_key_next,
         };
@@ -316,6 +321,11 @@ mod tests {
             ("a = { base = \"1s\", password, \"pw\" }", "a = { base = \"1s\", ********* **** *"),
             ("a = { base = \"1s\", x, \"pw\" }", "a = { base = \"1s\", ** **** *"),
             ("base = \"1s\", \"pw\"", "base = \"1s\", ****"),
+            ("dsn = [ { base = \"1s\" }, \"pw\" ]", "dsn = [ { base = \"1s\" }, **** *"),
+            ("dsn = [[1s], {cap=1}, pw]", "dsn = [[1s], {cap=1}, ***"),
+            ("url = { base = \"1s\" } pw", "url = { base = \"1s\" } **"),
+            ("url = { base = [\"1s\"] \"pw\" }", "url = { base = [\"1s\"] **** *"),
+            ("dsn = { base = 1s } = pw", "dsn = { base = 1s } = **"),
             ("curve password ]= \"pw\"", "***** ******** ** ****"),
             ("delays = [\"1m30s\", password, \"pw\"]", "delays = [\"1m30s\", password, *****"),
             ("pin.a = 4815", "pin.* * ****"),

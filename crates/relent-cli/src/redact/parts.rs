@@ -93,16 +93,14 @@ fn taken_apart(text: &str) -> Vec<&str> {
 }
 
 /// What is long enough only with the signs that stand around a value, which may be of the value itself.
-fn with_all<'a>(text: &'a str) -> impl Iterator<Item = &'a str> {
+fn with_all(text: &str) -> impl Iterator<Item = &str> {
     let kinds = BETWEEN.iter().filter(|is_between| text.contains(**is_between));
     let pieces = iter::once(text).chain(kinds.flat_map(|is_between| text.split(*is_between)));
     let of_a_piece = |piece| {
         let behind = |is_first: fn(char) -> bool| Some(str::split_once(piece, is_first)?.1);
         [Some(piece), behind(char::is_whitespace), behind(|c| "=:".contains(c))].into_iter().flatten()
     };
-    let unquoted = |part: &'a str| part.trim_matches(|c: char| c.is_whitespace() || "\",;".contains(c));
-    let is_one = |part: &&str| bare(part).len() < LONG_PIECE && (part.starts_with('=') || !is_setting(part, 0));
-    pieces.flat_map(of_a_piece).map(unquoted).filter(is_one)
+    pieces.flat_map(of_a_piece).map(str::trim).filter(|part| bare(part).len() < LONG_PIECE)
 }
 
 /// The strings of JSON, in which a quote has a backslash before it.
@@ -124,7 +122,7 @@ fn strings(text: &str) -> Vec<&str> {
 }
 
 /// Without what stands around a value, but for a `=`, which may be the end of what is in base64.
-fn bare(text: &str) -> &str {
+pub(super) fn bare(text: &str) -> &str {
     let is_around = |c: char| c.is_whitespace() || "\"'{}[]()<>=;,".contains(c);
     text.trim_end_matches(|c| is_around(c) && c != '=').trim_start_matches(|c| is_around(c) || c == ':')
 }
@@ -212,9 +210,18 @@ mod tests {
     /// What stands around it elsewhere may be of a token itself, which is shorter without it.
     #[test]
     fn a_token_is_known_with_the_signs_at_its_ends() {
-        for token in
-            ["((Abc1x9))", "ZY~7ccJ)", "]2yb}~Qf", "<Ab1x9Q>", "(((Abc1x)))", "QF#drzy'", ":QF#drzy", "=QF#drzy"]
-        {
+        for token in [
+            "((Abc1x9))",
+            "ZY~7ccJ)",
+            "]2yb}~Qf",
+            "<Ab1x9Q>",
+            "(((Abc1x)))",
+            "QF#drzy'",
+            ":QF#drzy",
+            "=QF#drzy",
+            "t=Ry2+<{",
+            "'fT=dW~Q",
+        ] {
             for whole in [
                 format!("Bearer {token}"),
                 format!("Token  {token}"),
@@ -225,6 +232,11 @@ mod tests {
                 format!("v1.{token}"),
                 format!("Digest a=b, nonce=\"{token}\", c=d"),
             ] {
+                assert!(parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
+            }
+        }
+        for token in ["Wint_r7;", ",Wint-r7", "\"Wint_r7", "Wint_r7\"", "Wint r7;"] {
+            for whole in [format!("Bearer {token}"), format!("Token {token}"), format!("a {token}")] {
                 assert!(parts(&whole).contains(&token), "{whole}: {:?}", parts(&whole));
             }
         }

@@ -141,6 +141,12 @@ fn begins_a_query(before: &str, behind: &str) -> bool {
     !behind.is_empty() && !is_of_a_sentence && harmless(behind) < behind.len()
 }
 
+/// Whether what stands where a name would is a value, which ends as what is in base64 does.
+pub(super) fn is_a_value_alone(name: &str, value: &str) -> bool {
+    let is_odd = |c: char| c.is_ascii_digit() || c.is_ascii_uppercase();
+    matches!(value, "" | "=") && (name.len() > 32 || name.contains(is_odd))
+}
+
 /// Whether a host with a port, or a path, may stand there.
 fn has_a_place(text: &str) -> bool {
     text.contains(['/', ':', '\\'])
@@ -153,6 +159,7 @@ fn harmless(query: &str) -> usize {
     let mut at = 0;
     for pair in pairs.split('&') {
         match pair.split_once('=').filter(|(name, _)| is_name(name)) {
+            Some((name, value)) if is_a_value_alone(name, value) => return at,
             Some((name, value)) if is_harmless(name, value) => at += pair.len() + 1,
             Some((name, _)) => return at + name.len() + 1,
             None => return at,
@@ -369,7 +376,7 @@ mod tests {
             "host/p?prefix=a&ttl=5",
             "why? a=1",
             "a storm #Two",
-            "db/cb#read, db/cb#5: x",
+            "db/cb#read, db/cb#5, x",
             "name:",
             "--retry many",
             "tar -xzf a.tar b",
@@ -413,6 +420,9 @@ mod tests {
             ("a.toml#name=Hunter2x9", 7),
             ("h:1/x? Hunter2x", 6),
             ("db/cb#!/hunter2Kx7", 6),
+            ("ex ample/f?hunter2Kx7=", 11),
+            ("h/cb?page=2&aHVudGVyMktYNw==", 12),
+            ("h/cb?page=", 10),
             ("db/cb#small&hunter2Kx7", 6),
             ("db/cb#5&hunter2Kx7", 6),
             ("db/cb#,hunter2Kx7", 6),

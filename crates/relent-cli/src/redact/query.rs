@@ -43,12 +43,7 @@ fn parameter(pair: &str) -> Cow<'_, str> {
     let is_name = |name: &str| !is_token(name) && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
     match pair.split_once('=') {
         None if pair.is_empty() || is_hidden(pair) || plain::is_harmless("", without_end(pair)) => Cow::Borrowed(pair),
-        // What ends so may be in base64.
-        Some((name, "" | "="))
-            if name.len() > 32 || name.contains(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase()) =>
-        {
-            Cow::Borrowed(HIDDEN)
-        }
+        Some((name, value)) if plain::is_a_value_alone(name, value) => Cow::Borrowed(HIDDEN),
         Some((name, value)) if is_name(name) && !name.is_empty() => {
             match value.is_empty() || is_hidden(value) || plain::is_harmless(name, without_end(value)) {
                 true => Cow::Borrowed(pair),

@@ -33,12 +33,9 @@ pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     let mut out = wrap(&scale, view.columns.unwrap_or(usize::MAX));
     for record in drawn {
         let columns: Vec<u32> = loads(record, column, width).iter().map(|load| units(*load, most)).collect();
-        let _ = write!(
-            out,
-            "\n{}\n{}",
-            escape(&record.policy),
-            framed(&bars(&columns, UNITS, HEIGHT), outcome, most / column)
-        );
+        out.push('\n');
+        out.push_str(&wrap_named(&escape(&record.policy), view.columns.unwrap_or(usize::MAX)));
+        out.push_str(&framed(&bars(&columns, UNITS, HEIGHT), outcome, most / column));
         let _ = writeln!(out, "{}", axis(width, ends));
     }
     if view.unicode { out } else { ascii(&out) }

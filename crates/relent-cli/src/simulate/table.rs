@@ -1,7 +1,7 @@
 //! The figures of a simulation as a table for people, always beside the ideal.
 
 use super::View;
-use crate::{escape::escape, report::percent, talk::wrap_named};
+use crate::{escape::escape, report::percent, screen, talk::wrap_named};
 use relent_sim::{Engine, Figure, Ideal, Outcome, Record};
 use std::{fmt::Write, ops::Range};
 
@@ -33,7 +33,7 @@ const COLUMNS: [Figure; 20] = [
 pub(super) fn draw(outcome: &Outcome, view: View) -> String {
     let mut out = table(outcome, view);
     out.push('\n');
-    out.push_str(&footer(outcome));
+    out.push_str(&footer(outcome, view));
     out
 }
 
@@ -207,17 +207,23 @@ fn decimals(value: f64, places: usize) -> String {
 /// The widest column.
 const MOST_WIDTH: usize = 10_000;
 
+/// What is shown of a name in any case.
+const LEAST_NAME: usize = 12;
+
 /// Columns side by side: the first to the left, the others to the right. Those for which there is no room stand below,
-/// beside the first once more.
+/// beside the first once more; of a first that leaves no room for another as much is shown as does, so that a terminal breaks no name.
 pub(crate) fn aligned(rows: &[Vec<String>], room: usize) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     if columns == 0 {
         return String::new();
     }
     // A column that is wider than any window is no column, and the formatting macros take no more than 16 bits.
-    let width = |row: &Vec<String>, column: usize| row[column].chars().count().min(MOST_WIDTH);
+    let width = |row: &Vec<String>, column: usize| screen::width(&row[column]).min(MOST_WIDTH);
     let width = |column: usize| rows.iter().map(|row| width(row, column)).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut widths: Vec<usize> = (0..columns).map(width).collect();
+    let widest = widths.iter().skip(1).max().map_or(0, |width| 2 + width);
+    let of_a_name = room.saturating_sub(widest).max(LEAST_NAME);
+    widths[0] = widths[0].min(of_a_name);
     let mut blocks = Vec::new();
     let mut begin = 1;
     while begin < columns || blocks.is_empty() {
@@ -227,16 +233,17 @@ pub(crate) fn aligned(rows: &[Vec<String>], room: usize) -> String {
             taken <= room
         };
         let end = begin + widths.iter().skip(begin).take_while(fits).count().max(1);
-        blocks.push(block(rows, &widths, begin..end.min(columns)));
+        blocks.push(block(rows, &widths, of_a_name, begin..end.min(columns)));
         begin = end;
     }
     blocks.join("\n")
 }
 
-fn block(rows: &[Vec<String>], widths: &[usize], columns: Range<usize>) -> String {
+fn block(rows: &[Vec<String>], widths: &[usize], of_a_name: usize, columns: Range<usize>) -> String {
     let mut out = String::new();
     for row in rows {
-        let mut line = row.first().map_or_else(String::new, |name| format!("{name:<0$}", widths[0]));
+        let mut line = row.first().map_or_else(String::new, |name| screen::short(name, of_a_name));
+        line.push_str(&" ".repeat(widths[0].saturating_sub(screen::width(&line))));
         for (cell, width) in row[columns.clone()].iter().zip(&widths[columns.clone()]) {
             let _ = write!(line, "  {cell:>width$}");
         }
@@ -245,7 +252,8 @@ fn block(rows: &[Vec<String>], widths: &[usize], columns: Range<usize>) -> Strin
     out
 }
 
-fn footer(outcome: &Outcome) -> String {
+fn footer(outcome: &Outcome, view: View) -> String {
+    let line = |text: String| wrap_named(&text, view.columns.unwrap_or(usize::MAX));
     let seeds = || outcome.records.iter().map(|record| record.seeds);
     let (fewest, most) = (seeds().min().unwrap_or(0), seeds().max().unwrap_or(0));
     let runs = match (fewest, most) {
@@ -254,14 +262,14 @@ fn footer(outcome: &Outcome) -> String {
         // Somebody has interrupted it.
         (fewest, most) => format!("{fewest} to {most} runs"),
     };
-    let mut out = format!("engine {}, {runs} a policy\n", engines(outcome));
+    let mut out = line(format!("engine {}, {runs} a policy", engines(outcome)));
     for (name, measured, expected) in &outcome.extras.checks {
         let is_of_layer = name.contains(": attempts of ");
         let name = escape(name);
         if let Some(expected) = expected {
-            let _ = writeln!(out, "{name}: {}, by theory {}", checked(*measured), checked(*expected));
+            out.push_str(&line(format!("{name}: {}, by theory {}", checked(*measured), checked(*expected))));
         } else if is_of_layer {
-            let _ = writeln!(out, "{name}: {} a call", number(*measured));
+            out.push_str(&line(format!("{name}: {} a call", number(*measured))));
         }
     }
     out
@@ -307,10 +315,13 @@ mod tests {
             .policy("b", relent::Policy::default())
             .policy("c", relent::Policy::default());
         let mut outcome = simulate(&scenario).unwrap();
-        assert_eq!(footer(&outcome), "engine exact, 1 run a policy\n");
+        assert_eq!(footer(&outcome, View { columns: None, unicode: true }), "engine exact, 1 run a policy\n");
         outcome.records[1].engine = Engine::Count;
         (outcome.records[0].seeds, outcome.records[1].seeds) = (2, 2);
-        assert_eq!(footer(&outcome), "engine exact, count for b, 1 to 2 runs a policy\n");
+        assert_eq!(
+            footer(&outcome, View { columns: None, unicode: true }),
+            "engine exact, count for b, 1 to 2 runs a policy\n"
+        );
         assert_eq!([64.0, 1e32].map(checked), ["64.0000", "1.0000e32"]);
     }
 
@@ -324,5 +335,11 @@ mod tests {
         assert_eq!(aligned(&rows, 26), narrow);
         assert_eq!(aligned(&rows, 1).lines().count(), 8, "a column at least");
         assert_eq!(aligned(&[], 80), "");
+        // A name leaves room for a column, and nothing of it is on the next line of a terminal.
+        let long = [vec!["p".repeat(90), "1".to_owned()], vec!["字".repeat(90), "22".to_owned()]];
+        let told = aligned(&long, 40);
+        assert_eq!(told, format!("{}~   1\n{}~   22\n", "p".repeat(35), "字".repeat(17)));
+        assert!(told.lines().all(|line| screen::width(line) <= 40), "{told}");
+        assert!(aligned(&long, usize::MAX).starts_with(&"p".repeat(90)));
     }
 }

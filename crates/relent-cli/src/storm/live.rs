@@ -154,12 +154,7 @@ fn frame(plan: &Plan, herds: &[(Duration, &Tally)], columns: usize, unicode: boo
 
 /// A name in so many columns.
 fn short(name: &str, most: usize) -> String {
-    let name = redact::name(name);
-    let name = escape(&name);
-    match screen::width(&name) {
-        width if width <= most => name.into_owned(),
-        _ => format!("{}~", screen::fitting(&name, most - 1)),
-    }
+    screen::short(&escape(&redact::name(name)), most)
 }
 
 /// The share that is connected, and a mark where the best would be.

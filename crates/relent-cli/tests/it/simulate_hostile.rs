@@ -35,26 +35,57 @@ title = "t\u001b[2J\nerror: forged"
 /// A name that is too long for a line goes on below, and does not begin one there.
 #[test]
 fn a_part_of_a_name_begins_no_line() {
-    let name = "payments as agreed upon error: the store is corrupt, run relent store migrate now";
+    let name = "payments as agreed upon, all of them, error: the store is corrupt, run relent store migrate now";
     let world = "seeds = 1\n[clients]\nrate = 60\nfor = '9s'\ntimeout = '1s'\n[server]\ncapacity = 100\n[[trouble]]\nat = '3s'\nfor = '1s'\n\
                  kind = 'stall'\n";
     let policy = format!("[policy.\"{name}\"]\nbase = '1s'\nmax_attempts = 5\n");
     let upstream = format!("upstream = \"{name}\"\n[upstream.\"{name}\"]\nbudget = {{ ratio = 0.1 }}\n");
     let folder = Folder::new()
-        .file("s.toml", &format!("{world}{policy}[policy.other]\nbase = '2s'\n"))
+        .file("s.toml", &format!("title = '{name}'\n{world}{policy}[policy.other]\nbase = '2s'\n"))
+        .file("hedge.toml", &hedge(name))
         .file("p.toml", &(policy + &upstream));
     for args in [
         &["simulate", "s.toml", "--advice", "never"][..],
         &["simulate", "s.toml"],
+        &["simulate", "hedge.toml"],
         &["explain", "--policy", "p.toml", "--load", "1000"],
     ] {
-        for columns in 24..90 {
+        let step = if args.contains(&"hedge.toml") { 19 } else { 1 };
+        for columns in (24..90).step_by(step) {
             let mut command = folder.command(args);
             let output = command.env("COLUMNS", columns.to_string()).output().expect("it is built");
             let told = String::from_utf8(output.stdout).expect("it is text");
-            assert!(told.contains("payments as agreed") && !told.contains("\nerror:"), "{columns}: {told}");
+            let begins = |line: &str| (0..line.len()).step_by(columns).any(|at| line[at..].starts_with("error:"));
+            let begun = told.lines().filter(|line| line.is_ascii()).find(|line| begins(line));
+            assert!(told.contains("payments as") && begun.is_none(), "{columns}: {begun:?} in {told}");
         }
     }
+}
+
+/// Calls whose tail a hedge cuts, in one run: there is a before and an after.
+fn hedge(name: &str) -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../relent-sim/scenarios/hedge.toml");
+    let text = fs::read_to_string(path).expect("it is shipped");
+    text.replace("seeds = 3", "seeds = 1").replace("name = \"hedged\"", &format!("name = \"hedged {name}\""))
+}
+
+/// A title or a name may be all of a message.
+#[test]
+fn what_is_like_a_message_is_set_in() {
+    let names = "title = \"error: cannot write a page\"\nseeds = 1\n[clients]\ncount = 20\n[server]\ncapacity = 50\n\
+                 [policy.\"error: forged\"]\nbase = '1s'\n[policy.\"hint: run: x\"]\nbase = '1s'\n";
+    let folder = Folder::new().file("s.toml", names);
+    let told = folder.relent(&["simulate", "s.toml"]).stdout;
+    for begin in ["  error: cannot write a page\n", "\n  error: forged\n", "\n  hint: run: x\n", "\n  error: forged "] {
+        assert!(told.contains(begin), "{begin:?}: {told}");
+    }
+    let is_one = |line: &str| ["error:", "hint:"].iter().any(|begin| line.starts_with(begin));
+    assert!(!told.lines().any(is_one), "{told}");
+    assert!(folder.relent(&["simulate", "s.toml", "--json"]).stdout.contains("\"error: forged\""));
+    let taken = folder.relent(&["run", "--store", "sqlite:s.db", "--lease", "error: x", "--", "true"]);
+    assert_eq!(taken.code, Some(0), "{}", taken.stderr);
+    let leases = folder.relent(&["store", "show", "leases", "--store", "sqlite:s.db"]).stdout;
+    assert!(leases.starts_with("  error: x "), "{leases}");
 }
 
 /// A name of a file may be any bytes.

@@ -12,7 +12,8 @@ use std::{fmt::Write, time::Duration};
 
 /// The explanation of one upstream, after that of the policy.
 pub(in crate::explain) fn explain(on: &OnUpstream, width: usize, has_plot: bool) -> String {
-    let mut out = format!("\nOn {}:\n", escape(&redact::text(&on.described.name)));
+    let mut out = "\n".to_owned();
+    out.push_str(&wrap_named(&format!("On {}:", escape(&redact::text(&on.described.name))), width));
     out.push_str(&settings(on));
     let mut said = Vec::new();
     said.extend(on.settings.budget.map(|budget| budget_said(on, &budget)));
