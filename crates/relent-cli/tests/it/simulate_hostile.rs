@@ -50,7 +50,7 @@ fn a_part_of_a_name_begins_no_line() {
         &["simulate", "hedge.toml"],
         &["explain", "--policy", "p.toml", "--load", "1000"],
     ] {
-        let step = if args.contains(&"hedge.toml") { 19 } else { 1 };
+        let step = if args.contains(&"hedge.toml") { 23 } else { 1 };
         for columns in (24..90).step_by(step) {
             let mut command = folder.command(args);
             let output = command.env("COLUMNS", columns.to_string()).output().expect("it is built");
