@@ -108,6 +108,10 @@ pub(super) fn is_word(text: &str) -> bool {
 
 /// How many bytes a value can be shown of.
 pub(super) fn shown(text: &str) -> usize {
+    // A bound of ours.
+    if text.strip_prefix("<=").or(text.strip_prefix(">=")).is_some_and(|most| is_short_amount(most.trim_start())) {
+        return text.len();
+    }
     let (mut at, mut word, mut has_colon) = (0, 0, false);
     while let Some(c) = text[at..].chars().next() {
         let behind = &text[at + c.len_utf8()..];
@@ -375,6 +379,7 @@ mod tests {
             "h:443:127.0.0.1",
             "host/p?prefix=a&ttl=5",
             "why? a=1",
+            "<= 60",
             "a storm #Two",
             "db/cb#read, db/cb#5, x",
             "name:",
@@ -391,6 +396,7 @@ mod tests {
             ("kennwort=x", 9),
             ("ann|x", 3),
             ("{x}", 0),
+            ("<= hunter2", 0),
             ("a\"x\"", 1),
             ("x%3Dy", 1),
             ("h:1#x", 3),

@@ -17,6 +17,7 @@ use crate::{
 };
 use relent_store::{Key, Kind, Listed, Shared};
 use std::{
+    borrow::Cow,
     fmt::Write,
     io::{self, IsTerminal},
     process::ExitCode,
@@ -67,7 +68,7 @@ pub(super) fn watch(args: &WatchArgs) -> Result<ExitCode, Fault> {
         left -= 1;
         let text = match ask(&args.list) {
             Ok(seen) if json => seen.json() + "\n",
-            Ok(seen) if is_live => format!("\x1b[H\x1b[J{}", seen.table()),
+            Ok(seen) if is_live => format!("\x1b[H\x1b[J{}", without_messages(&seen.table())),
             Ok(seen) => seen.lines(),
             // What never worked is a mistake of whoever asked.
             Err(fault) if is_first => return Err(fault),
@@ -94,6 +95,14 @@ fn is_closed(text: &str) -> Result<bool, Fault> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
         Err(error) => Err(talk::unwritten(&error)),
         Ok(()) => Ok(false),
+    }
+}
+
+/// A name where words follow it: one that is none is quoted, so that a part of it is no word of ours.
+fn as_a_word(name: &str) -> Cow<'_, str> {
+    match name.contains(|c: char| c.is_whitespace() || "=\"".contains(c)) {
+        true => Cow::Owned(format!("\"{}\"", name.replace('"', "\\\""))),
+        false => Cow::Borrowed(name),
     }
 }
 
@@ -131,7 +140,7 @@ impl Seen {
                 out,
                 "{} {} calls={} retries={} failed={} well={} run={} processes={} permits={} rate={} hand={}",
                 shared.now,
-                escape(&counted::told(name, name.as_bytes())),
+                as_a_word(&escape(&counted::told(name, name.as_bytes()))),
                 shared.calls,
                 shared.retries,
                 shared.failures,
@@ -155,5 +164,23 @@ impl Seen {
         let mut object = Object::new();
         object.text("store", &place::shown(&self.url)).raw("upstreams", &array(self.upstreams.iter().map(one)));
         object.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_name_is_a_word_of_the_line() {
+        for (name, word) in [
+            ("db", "db"),
+            ("bank:eu/1", "bank:eu/1"),
+            ("db calls=900", "\"db calls=900\""),
+            ("a=1", "\"a=1\""),
+            ("a\"b", "\"a\\\"b\""),
+        ] {
+            assert_eq!(as_a_word(name), word);
+        }
     }
 }
