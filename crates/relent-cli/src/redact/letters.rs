@@ -122,7 +122,7 @@ fn written_out(text: &[char]) -> Option<(char, usize)> {
         ['\\', ..] => any(1, 3, 8, &[]),
         ['&', '#', 'x', ..] => any(3, LONGEST, 16, &[';']),
         ['&', '#', ..] => any(2, LONGEST, 10, &[';']),
-        // Whatever it is called, it is no letter of ASCII and no digit.
+        // Whatever else it is called, it is no letter of ASCII and no digit.
         ['&', 'a'..='z', ..] => {
             let name = text[1..].iter().take(LONGEST).take_while(|c| c.is_ascii_alphanumeric()).count();
             (text.get(1 + name) == Some(&';')).then(|| (named(&text[1..=name]), name + 2))
@@ -189,8 +189,122 @@ fn named(name: &[char]) -> char {
         ("verticalline", '|'),
     ];
     let is_it = |(known, _): &&(&str, char)| known.chars().eq(name.iter().copied());
-    NAMES.iter().find(is_it).map_or(OTHER, |(_, sign)| *sign)
+    NAMES.iter().chain(&BEYOND_ASCII).find(is_it).map_or(OTHER, |(_, sign)| *sign)
 }
+
+/// The letters and signs beyond ASCII that HTML 4.01 (24) has names for, those of small letters.
+const BEYOND_ASCII: [(&str, char); 110] = [
+    ("aacute", '\u{e1}'),
+    ("acirc", '\u{e2}'),
+    ("acute", '\u{b4}'),
+    ("aelig", '\u{e6}'),
+    ("agrave", '\u{e0}'),
+    ("alpha", '\u{3b1}'),
+    ("aring", '\u{e5}'),
+    ("atilde", '\u{e3}'),
+    ("auml", '\u{e4}'),
+    ("bdquo", '\u{201e}'),
+    ("beta", '\u{3b2}'),
+    ("brvbar", '\u{a6}'),
+    ("bull", '\u{2022}'),
+    ("ccedil", '\u{e7}'),
+    ("cedil", '\u{b8}'),
+    ("cent", '\u{a2}'),
+    ("chi", '\u{3c7}'),
+    ("circ", '\u{2c6}'),
+    ("copy", '\u{a9}'),
+    ("curren", '\u{a4}'),
+    ("dagger", '\u{2020}'),
+    ("deg", '\u{b0}'),
+    ("delta", '\u{3b4}'),
+    ("divide", '\u{f7}'),
+    ("eacute", '\u{e9}'),
+    ("ecirc", '\u{ea}'),
+    ("egrave", '\u{e8}'),
+    ("epsilon", '\u{3b5}'),
+    ("eta", '\u{3b7}'),
+    ("eth", '\u{f0}'),
+    ("euml", '\u{eb}'),
+    ("euro", '\u{20ac}'),
+    ("fnof", '\u{192}'),
+    ("frac12", '\u{bd}'),
+    ("frac14", '\u{bc}'),
+    ("frac34", '\u{be}'),
+    ("gamma", '\u{3b3}'),
+    ("hellip", '\u{2026}'),
+    ("iacute", '\u{ed}'),
+    ("icirc", '\u{ee}'),
+    ("iexcl", '\u{a1}'),
+    ("igrave", '\u{ec}'),
+    ("iota", '\u{3b9}'),
+    ("iquest", '\u{bf}'),
+    ("iuml", '\u{ef}'),
+    ("kappa", '\u{3ba}'),
+    ("lambda", '\u{3bb}'),
+    ("laquo", '\u{ab}'),
+    ("ldquo", '\u{201c}'),
+    ("lsaquo", '\u{2039}'),
+    ("lsquo", '\u{2018}'),
+    ("macr", '\u{af}'),
+    ("mdash", '\u{2014}'),
+    ("micro", '\u{b5}'),
+    ("middot", '\u{b7}'),
+    ("mu", '\u{3bc}'),
+    ("ndash", '\u{2013}'),
+    ("not", '\u{ac}'),
+    ("ntilde", '\u{f1}'),
+    ("nu", '\u{3bd}'),
+    ("oacute", '\u{f3}'),
+    ("ocirc", '\u{f4}'),
+    ("oelig", '\u{153}'),
+    ("ograve", '\u{f2}'),
+    ("omega", '\u{3c9}'),
+    ("omicron", '\u{3bf}'),
+    ("ordf", '\u{aa}'),
+    ("ordm", '\u{ba}'),
+    ("oslash", '\u{f8}'),
+    ("otilde", '\u{f5}'),
+    ("ouml", '\u{f6}'),
+    ("para", '\u{b6}'),
+    ("permil", '\u{2030}'),
+    ("phi", '\u{3c6}'),
+    ("pi", '\u{3c0}'),
+    ("plusmn", '\u{b1}'),
+    ("pound", '\u{a3}'),
+    ("psi", '\u{3c8}'),
+    ("raquo", '\u{bb}'),
+    ("rdquo", '\u{201d}'),
+    ("reg", '\u{ae}'),
+    ("rho", '\u{3c1}'),
+    ("rsaquo", '\u{203a}'),
+    ("rsquo", '\u{2019}'),
+    ("sbquo", '\u{201a}'),
+    ("scaron", '\u{161}'),
+    ("sect", '\u{a7}'),
+    ("sigma", '\u{3c3}'),
+    ("sigmaf", '\u{3c2}'),
+    ("sup1", '\u{b9}'),
+    ("sup2", '\u{b2}'),
+    ("sup3", '\u{b3}'),
+    ("szlig", '\u{df}'),
+    ("tau", '\u{3c4}'),
+    ("theta", '\u{3b8}'),
+    ("thorn", '\u{fe}'),
+    ("tilde", '\u{2dc}'),
+    ("times", '\u{d7}'),
+    ("trade", '\u{2122}'),
+    ("uacute", '\u{fa}'),
+    ("ucirc", '\u{fb}'),
+    ("ugrave", '\u{f9}'),
+    ("uml", '\u{a8}'),
+    ("upsilon", '\u{3c5}'),
+    ("uuml", '\u{fc}'),
+    ("xi", '\u{3be}'),
+    ("yacute", '\u{fd}'),
+    ("yen", '\u{a5}'),
+    ("yuml", '\u{ff}'),
+    ("zeta", '\u{3b6}'),
+];
 
 /// What is no letter, no digit, and begins nothing.
 const OTHER: char = '\0';
@@ -264,6 +378,22 @@ mod tests {
             assert!(all.iter().any(|(letters, _)| letters == "2024wrt"), "{text}");
         }
         assert_eq!(letters("abc").len(), 1);
+    }
+
+    /// As PHP writes all that has a name.
+    #[test]
+    fn letters_with_names_are_letters() {
+        for (text, told) in [
+            ("p&auml;ssw&ouml;rt&eacute;", "pässwörté"),
+            ("gr&uuml;&szlig;e-1x&eacute;", "grüsse1xé"),
+            ("&amp;Uuml;n&iuml;&ccedil;od&eacute;1", "ünïçodé1"),
+            ("&pi;&sigmaf;&omega;&frac12;", "πσω½"),
+        ] {
+            let all = letters(&undone::undone(text).0);
+            assert!(all.iter().any(|(letters, _)| letters == told), "{text}: {all:?}");
+        }
+        let all = signs("&euro;5&pound;7&sect;9x&yen;");
+        assert_eq!(all.last().unwrap().0, "\u{20ac}5\u{a3}7\u{a7}9x\u{a5}");
     }
 
     /// Of pictures and rare letters JSON and browsers write two halves, and Python all eight digits.

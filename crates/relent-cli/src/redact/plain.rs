@@ -178,7 +178,8 @@ fn begins_a_name(before: &str, behind: &str) -> bool {
     let is_small = || word.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
     let rest = &behind[word.len()..];
     let is_setting = rest.starts_with('=');
-    let is_alone = !word.is_empty() && (rest.is_empty() || rest.starts_with([' ', ',', ')', ':']));
+    let is_last = rest.is_empty() || rest.starts_with([' ', ',', ')', ':']) && !has_a_place(before);
+    let is_alone = !word.is_empty() && is_last;
     let is_apart = before.ends_with(char::is_whitespace) && !has_a_place(before);
     let is_one = before.ends_with(".toml") || is_apart;
     (is_one && !is_setting) || (is_alone && (is_small() || is_short_amount(word)))
@@ -381,7 +382,7 @@ mod tests {
             "why? a=1",
             "<= 60",
             "a storm #Two",
-            "db/cb#read, db/cb#5, x",
+            "cb#read, cb#5, x",
             "name:",
             "--retry many",
             "tar -xzf a.tar b",
@@ -426,6 +427,9 @@ mod tests {
             ("a.toml#name=Hunter2x9", 7),
             ("h:1/x? Hunter2x", 6),
             ("db/cb#!/hunter2Kx7", 6),
+            ("db/x#a,hunter2Kx9", 5),
+            ("pro xy/#a hunter2Kx9=", 8),
+            ("proxy!/#12,hunter2Kx9", 8),
             ("ex ample/f?hunter2Kx7=", 11),
             ("h/cb?page=2&aHVudGVyMktYNw==", 12),
             ("h/cb?page=", 10),
