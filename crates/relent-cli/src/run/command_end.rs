@@ -20,6 +20,8 @@ pub(super) struct CommandEnd {
     pub(super) was_lent: bool,
     /// When it was told that the terminal is gone, or to read its settings again.
     pub(super) hung_up: Option<Instant>,
+    /// Whether it could not be told that, as it is somebody else's.
+    pub(super) is_unheard: bool,
     /// When the time of the attempt is up, if it is not yet.
     pub(super) times_out: Option<Instant>,
     /// Whether the lease was lost by then, or may have ended it.
@@ -61,13 +63,14 @@ impl CommandEnd {
         self.told.is_some()
     }
 
-    /// Whether a hangup has come that it may have ended for, or that came while it was to end. Who goes on for longer has read its settings
-    /// anew.
+    /// Whether a hangup has come that it may have ended for, that came while it was to end, or of which it knows nothing. Who goes on for
+    /// longer has read its settings anew.
     fn is_hung_up(&self) -> bool {
         let has_died = self.how == How::Died(Signal::SIGHUP as i32);
         let soon = self.grace.max(late_output::MOMENT);
         let is_late = |at| self.told.is_some_and(|told| at >= told);
-        self.hung_up.is_some_and(|at| has_died || is_late(at) || self.over.duration_since(at) <= soon)
+        self.hung_up
+            .is_some_and(|at| has_died || self.is_unheard || is_late(at) || self.over.duration_since(at) <= soon)
     }
 
     /// Whether nobody has ended it. Who was told to end has ended for that; and who has succeeded for nothing.
@@ -135,6 +138,7 @@ mod tests {
             sent: vec![],
             was_lent: false,
             hung_up: None,
+            is_unheard: false,
             times_out: None,
             is_lease_lost: false,
         }
@@ -210,6 +214,15 @@ mod tests {
         assert_eq!((soon.interrupted(&came, false), soon.ended_by(Some(SIGTERM))), (Some(SIGTERM), Some(SIGTERM)));
         assert!(!soon.outlives_a_hangup(&came, false));
         assert_eq!(hung_up(How::Died(SIGHUP as i32), 10 * GRACE).ended_by(None), Some(SIGHUP), "as it says itself");
+    }
+
+    #[test]
+    fn who_could_not_be_told_of_a_hangup_has_read_nothing_anew() {
+        for (how, outlives) in [(SUCCESS, true), (FAILURE, false)] {
+            let end = CommandEnd { is_unheard: true, ..hung_up(how, 9 * GRACE) };
+            assert_eq!(end.interrupted(&Came::default(), false), Some(SIGHUP));
+            assert_eq!(end.outlives_a_hangup(&Came::default(), false), outlives);
+        }
     }
 
     /// Of who is killed at once some time is left to end by itself.

@@ -53,6 +53,8 @@ pub(super) struct Running<'a> {
     interrupted: Option<Signal>,
     /// When it was told that the terminal is gone, or to read its settings again: it knows which.
     hung_up: Option<Instant>,
+    /// Whether it could not be told that.
+    is_unheard: bool,
     /// The lease, until the command was told to end because of it.
     lease: Option<&'a Leased>,
     whole_lease: Option<&'a Leased>,
@@ -85,6 +87,7 @@ impl<'a> Running<'a> {
             timed_out: None,
             interrupted: None,
             hung_up: None,
+            is_unheard: false,
             lease: plan.lease,
             whole_lease: plan.lease,
         }
@@ -148,7 +151,13 @@ impl<'a> Running<'a> {
             }
             // It is only passed on: nobody is ended by it who does not end by itself.
             Signal::SIGHUP => {
-                let _ = self.group.signal(signal);
+                // Somebody else's cannot have read its settings anew.
+                if self.group.signal(signal).is_err() && !self.is_unheard {
+                    self.is_unheard = true;
+                    (self.ways.say)(
+                        "the command belongs to another user and cannot be told of the hangup; once it ends, nothing is started",
+                    );
+                }
                 self.hung_up = Some(Instant::now()).filter(|_| self.interrupted.is_none());
                 Ok(())
             }
@@ -370,6 +379,7 @@ impl<'a> Running<'a> {
             sent: std::mem::take(&mut self.sent),
             was_lent,
             hung_up: self.hung_up,
+            is_unheard: self.is_unheard,
             times_out: self.times_out,
             is_lease_lost: self.is_lease_lost(),
         };

@@ -326,6 +326,27 @@ fn what_goes_on_with_a_command_of_another_user_is_not_killed() {
     }
 }
 
+/// It knows nothing of it, however long it goes on.
+#[test]
+fn a_hangup_that_another_users_command_cannot_be_told_ends_the_run() {
+    let place = shared();
+    let sudo = sudo(&place);
+    let script = "echo >> count; echo $$ > up; until [ -e go ]; do sleep 0.02; done; exit 1";
+    let flags = ["run", "--max-attempts", "2", "--base", "1ms", "--grace", "0s", "--"];
+    let line = format!("exec {sudo} sh -c '{script}'");
+    let mut command = by(NOBODY, &place, &[&flags[..], &["sh", "-c", &line]].concat());
+    let relent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it is another user's", || place.has("up") && !place.0.read("up").is_empty());
+    kill(Pid::from_raw(relent.id() as i32), Signal::SIGHUP).unwrap();
+    // Longer than the grace, and than a moment.
+    std::thread::sleep(Duration::from_millis(1200));
+    fs::write(place.0.path().join("go"), "").unwrap();
+    let output = relent.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), place.0.read("count").as_str()), (Some(129), "\n"), "{said}");
+    assert!(said.contains("cannot be told of the hangup"), "{said}");
+}
+
 /// As root made it, or a group that its owner has left.
 #[test]
 fn a_group_that_another_user_is_not_in_keeps_that_one_from_no_file_of_theirs() {
