@@ -239,55 +239,47 @@ fn paint(word: &str, colour: &str) -> String {
     if screen::colours() { format!("\x1b[1;{colour}m{word}\x1b[0m") } else { word.to_owned() }
 }
 
-/// Breaks lines between words so that none is longer than `width`, if no word is.
+/// Breaks lines between words so that none is wider than `width` columns, if no word is.
 pub fn wrap(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        let mut length = 0;
-        for word in line.split(' ') {
-            let more = word.chars().count();
-            if length > 0 && length + 1 + more > width {
-                out.push('\n');
-                length = 0;
-            } else if length > 0 {
-                out.push(' ');
-                length += 1;
-            }
-            out.push_str(word);
-            length += more;
-        }
-        out.push('\n');
-    }
-    out
+    text.lines().map(|line| laid(line.split(' '), width, "\n") + "\n").collect()
 }
 
-/// The same for one line with a name in it that somebody chose: what goes on below is set in by two, so that a part of the name begins no
-/// line.
+/// The same for one line with a name in it that somebody chose: what goes on below is set in by two, and a word that is too wide is broken here,
+/// so that no part of the name begins a line.
 pub fn wrap_named(line: &str, width: usize) -> String {
     if screen::width(line) <= width {
         return format!("{line}\n");
     }
-    let (mut out, mut taken, width) = (String::new(), 0, width.saturating_sub(2).max(2));
-    for word in line.split(' ') {
+    let width = width.saturating_sub(2).max(2);
+    let pieces = |word| {
+        let (mut all, mut rest): (Vec<&str>, &str) = (Vec::new(), word);
+        while screen::width(rest) > width {
+            let (piece, behind) = rest.split_at(screen::fitting(rest, width).len());
+            all.push(piece);
+            rest = behind;
+        }
+        all.push(rest);
+        all
+    };
+    laid(line.split(' ').flat_map(pieces), width, "\n  ").trim_end().to_owned() + "\n"
+}
+
+/// Words beside each other as far as there is room, and below each other where this breaks the line.
+fn laid<'a>(words: impl Iterator<Item = &'a str>, width: usize, breaks: &str) -> String {
+    let (mut out, mut taken) = (String::new(), 0);
+    for word in words {
         let more = screen::width(word);
         if taken > 0 && taken + 1 + more > width {
-            out.push_str("\n  ");
+            out.push_str(breaks);
             taken = 0;
         } else if taken > 0 {
             out.push(' ');
             taken += 1;
         }
-        // Where a terminal would break it is not for the name to say.
-        let mut rest = word;
-        while screen::width(rest) > width {
-            let piece = screen::fitting(rest, width);
-            out.extend([piece, "\n  "]);
-            rest = &rest[piece.len()..];
-        }
-        out.push_str(rest);
-        taken += screen::width(rest);
+        out.push_str(word);
+        taken += more;
     }
-    out.trim_end().to_owned() + "\n"
+    out
 }
 
 /// What there is to say when standard output cannot be written to.

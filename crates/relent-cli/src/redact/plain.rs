@@ -120,7 +120,7 @@ pub(super) fn shown(text: &str) -> usize {
             '=' if !behind.is_empty() && !is_setting(&text[word..at], behind, false) => return at + 1,
             '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
             '#' if has_colon => return at,
-            '#' if !begins_a_name(&text[..at], behind) => return at + 1,
+            '#' if !is_a_name(&text[..at], behind) => return at + 1,
             '?' if begins_a_query(&text[..at], behind) => return at + 1 + harmless(behind),
             '[' => at += address(behind),
             // Nothing but a port follows an address.
@@ -172,17 +172,17 @@ fn harmless(query: &str) -> usize {
     pairs.len() + fragment.len().min(1)
 }
 
-/// Whether what stands there may be the name of a policy, behind its file or not: a word of small letters, or a short number, and nothing more.
-fn begins_a_name(before: &str, behind: &str) -> bool {
-    let word = behind.split(|c| !is_of_a_word(c)).next().unwrap_or_default();
-    let is_small = || word.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
-    let rest = &behind[word.len()..];
-    let is_setting = rest.starts_with('=');
-    let is_last = rest.is_empty() || rest.starts_with([' ', ',', ')', ':']) && !has_a_place(before);
-    let is_alone = !word.is_empty() && is_last;
-    let is_apart = before.ends_with(char::is_whitespace) && !has_a_place(before);
-    let is_one = before.ends_with(".toml") || is_apart;
-    (is_one && !is_setting) || (is_alone && (is_small() || is_short_amount(word)))
+/// Whether what stands there may be the name of a policy behind its file, and nothing more: a word of small letters, or a short number. In a
+/// sentence, and behind a file that is called like one of policies, a word may have a digit or two.
+fn is_a_name(before: &str, text: &str) -> bool {
+    let is_of_a_sentence = before.ends_with(' ') && !has_a_place(before);
+    let most = if before.ends_with(".toml") || is_of_a_sentence { 2 } else { 0 };
+    // What is hidden behind a colon is not for this to say.
+    let name = text.split(':').next().unwrap_or_default();
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    let is_small =
+        || name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte));
+    is_short_amount(name) || (!name.is_empty() && digits <= most && is_small())
 }
 
 /// Whether a word of a command line begins there.
@@ -381,8 +381,7 @@ mod tests {
             "host/p?prefix=a&ttl=5",
             "why? a=1",
             "<= 60",
-            "a storm #Two",
-            "cb#read, cb#5, x",
+            "cb#5",
             "name:",
             "--retry many",
             "tar -xzf a.tar b",
@@ -427,6 +426,10 @@ mod tests {
             ("a.toml#name=Hunter2x9", 7),
             ("h:1/x? Hunter2x", 6),
             ("db/cb#!/hunter2Kx7", 6),
+            ("a storm #Two", 9),
+            ("cb#read, cb#5, x", 3),
+            ("h/a.toml#Hunter2x9", 9),
+            ("ho st#read Hunter2x9", 6),
             ("db/x#a,hunter2Kx9", 5),
             ("pro xy/#a hunter2Kx9=", 8),
             ("proxy!/#12,hunter2Kx9", 8),

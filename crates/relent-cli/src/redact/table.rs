@@ -65,8 +65,8 @@ impl Table {
             for (letters, _) in letters(&secret).into_iter().filter(|(letters, _)| is_looked_for(letters)) {
                 self.letters.put(letters);
             }
-            // A plus that ends one is read as a space.
-            let is_long = |text: &String| text.len() >= LONG_PIECE && text.trim().len() + 1 >= LONG_PIECE;
+            // A plus or two that end one are read as spaces.
+            let is_long = |text: &String| text.len() >= LONG_PIECE && text.trim().len() + 2 >= LONG_PIECE;
             for (signs, _) in signs(&secret).into_iter().filter(|(text, _)| is_long(text) && !are_ours(text)) {
                 self.sign_ends.put(reversed(&signs));
                 self.signs.put(signs);

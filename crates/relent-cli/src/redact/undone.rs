@@ -8,9 +8,21 @@ pub(super) fn undone(text: &str) -> (String, Vec<usize>) {
     read(text, bytes(text))
 }
 
-/// The same with its percent signs as they are.
+/// The same with its percent signs as they are, but for those that are written out themselves.
 pub(super) fn in_small(text: &str) -> (String, Vec<usize>) {
-    read(text, (text.as_bytes().to_vec(), (0..text.len()).collect()))
+    let (mut bytes, mut from, mut at) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()), 0);
+    while let Some(byte) = text.as_bytes().get(at) {
+        let again = if *byte == b'%' { again(&text.as_bytes()[at + 1..]) } else { 0 };
+        bytes.push(*byte);
+        from.push(at);
+        at += 1 + 2 * again;
+    }
+    read(text, (bytes, from))
+}
+
+/// How often a percent sign is written out that stands before this.
+fn again(behind: &[u8]) -> usize {
+    behind.chunks_exact(2).take_while(|pair| *pair == b"25").count()
 }
 
 fn read(text: &str, (bytes, from): (Vec<u8>, Vec<usize>)) -> (String, Vec<usize>) {
@@ -59,7 +71,7 @@ fn bytes(text: &str) -> (Vec<u8>, Vec<usize>) {
 
 /// The byte that a percent sign begins, and how long it is.
 fn sign(behind: &[u8]) -> (u8, usize) {
-    let again = behind.chunks_exact(2).take_while(|pair| *pair == b"25").count();
+    let again = again(behind);
     let digit = |nth: usize| char::from(*behind.get(2 * again + nth)?).to_digit(16);
     match digit(0).zip(digit(1)) {
         Some((high, low)) => (u8::try_from(16 * high + low).unwrap_or(b'%'), 3 + 2 * again),
@@ -74,6 +86,7 @@ mod tests {
     #[test]
     fn what_is_not_undone_is_read_alike() {
         assert_eq!(in_small("A%2F\tÄ%C3"), ("a%2fä%c3".to_owned(), vec![0, 1, 2, 3, 5, 5, 7, 8, 9, 10]));
+        assert_eq!(in_small("a%252F%2525").0, "a%2f%");
     }
 
     #[test]

@@ -98,7 +98,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "DURATION", global = true, value_parser = numbers::time_limit, allow_hyphen_values = true)]
     pub limit: Option<Duration>,
 
-    /// How many threads share the runs [default: one a core, fewer under `ulimit -v`].
+    /// How many threads share the runs [default: one a core].
     #[arg(long, value_name = "NUMBER", global = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 

@@ -82,10 +82,12 @@ fn what_is_like_a_message_is_set_in() {
     let is_one = |line: &str| ["error:", "hint:"].iter().any(|begin| line.starts_with(begin));
     assert!(!told.lines().any(is_one), "{told}");
     assert!(folder.relent(&["simulate", "s.toml", "--json"]).stdout.contains("\"error: forged\""));
-    let taken = folder.relent(&["run", "--store", "sqlite:s.db", "--lease", "error: x", "--", "true"]);
-    assert_eq!(taken.code, Some(0), "{}", taken.stderr);
-    let leases = folder.relent(&["store", "show", "leases", "--store", "sqlite:s.db"]).stdout;
-    assert!(leases.starts_with("  error: x "), "{leases}");
+    let opened = folder.relent(&["upstream", "open", "error: x", "--store", "sqlite:s.db"]);
+    assert_eq!(opened.code, Some(0), "{}", opened.stderr);
+    for list in [&["upstream", "list"][..], &["store", "show", "upstreams"]] {
+        let listed = folder.relent(&[list, &["--store", "sqlite:s.db"]].concat()).stdout;
+        assert!(listed.contains("  error: x ") && !listed.lines().any(is_one), "{list:?}: {listed}");
+    }
 }
 
 /// A name of a file may be any bytes.
