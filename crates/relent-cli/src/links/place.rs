@@ -114,7 +114,7 @@ impl Place {
             fs::{CWD, RenameFlags, renameat_with},
             io::Errno,
         };
-        let (way, ours) = (self.way(), fs::symlink_metadata(new)?);
+        let way = self.way();
         let rename = |flags| renameat_with(CWD, new, CWD, &way, flags);
         loop {
             match rename(RenameFlags::NOREPLACE) {
@@ -130,14 +130,8 @@ impl Place {
             }
         }
         // Looked at where nobody else can exchange it any more; whose it is may take it elsewhere, which leaves nothing to be done.
-        let put_back = || {
-            rename(RenameFlags::EXCHANGE)?;
-            // What another run has put there meanwhile in the place of ours stays there.
-            if fs::symlink_metadata(new).is_ok_and(|data| !is_one(&data, &ours)) {
-                rename(RenameFlags::EXCHANGE)?;
-            }
-            Err(io::Error::other("it is being moved"))
-        };
+        let put_back =
+            || rename(RenameFlags::EXCHANGE).map_err(Into::into).and(Err(io::Error::other("it is being moved")));
         let done = fs::symlink_metadata(new).and_then(|data| match self.is_nobody_elses(&data) {
             true => fs::remove_file(new),
             false => put_back(),
