@@ -6,7 +6,7 @@ use crate::{
     dress::{self, Dress},
     ear::Undisturbed,
     inherited,
-    links::{self, Place},
+    links::{self, Place, is_one},
     regular::{self, Or, check},
     stderr::{PATIENCE, PIECE, has_room},
     talk::plain,
@@ -227,10 +227,14 @@ fn over_what_came(place: &Place, new: NamedTempFile) -> io::Result<()> {
     put(place, new)
 }
 
-/// Puts a file that was made beside a place there, and nothing in its own place is removed then.
+/// Puts a file that was made beside a place there. What stands under its own name then is removed only if it is that very file.
 pub(crate) fn put(place: &Place, new: NamedTempFile) -> io::Result<()> {
-    place.put(new.path())?;
-    new.into_temp_path().keep().map(drop).map_err(Into::into)
+    let put = place.put(new.path());
+    let is_its_own = || Ok::<_, io::Error>(is_one(&new.as_file().metadata()?, &fs::symlink_metadata(new.path())?));
+    if put.is_ok() || !is_its_own().unwrap_or(true) {
+        new.into_temp_path().keep()?;
+    }
+    put
 }
 
 /// Whether a disk, or what may be on it, is full: then what is there is kept.

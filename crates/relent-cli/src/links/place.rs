@@ -10,6 +10,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Exchanges what stands under two names once more. What another run has put there meanwhile in the place of ours stays: then what is somebody
+/// else's is left under the name of the new file.
+#[cfg(target_os = "linux")]
+fn put_back(new: &Path, way: &Path, ours: &Metadata) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let exchange = || renameat_with(CWD, new, CWD, way, RenameFlags::EXCHANGE);
+    exchange()?;
+    if fs::symlink_metadata(new).is_ok_and(|data| !is_one(&data, ours)) {
+        exchange()?;
+    }
+    Ok(())
+}
+
 /// Where a way ends: a name in a folder that was opened.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -114,7 +127,7 @@ impl Place {
             fs::{CWD, RenameFlags, renameat_with},
             io::Errno,
         };
-        let way = self.way();
+        let (way, ours) = (self.way(), fs::symlink_metadata(new)?);
         let rename = |flags| renameat_with(CWD, new, CWD, &way, flags);
         loop {
             match rename(RenameFlags::NOREPLACE) {
@@ -130,11 +143,9 @@ impl Place {
             }
         }
         // Looked at where nobody else can exchange it any more; whose it is may take it elsewhere, which leaves nothing to be done.
-        let put_back =
-            || rename(RenameFlags::EXCHANGE).map_err(Into::into).and(Err(io::Error::other("it is being moved")));
         let done = fs::symlink_metadata(new).and_then(|data| match self.is_nobody_elses(&data) {
             true => fs::remove_file(new),
-            false => put_back(),
+            false => put_back(new, &way, &ours).and(Err(io::Error::other("it is being moved"))),
         });
         done.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
     }
@@ -218,5 +229,30 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Ours has a neighbour's file under its own name, and what is in its place is ours, or by now another run's.
+    #[test]
+    fn what_is_exchanged_back_takes_the_place_of_ours_alone() {
+        for (is_ours, left) in [(true, ["theirs", "new"]), (false, ["another", "theirs"])] {
+            let folder = tempfile::tempdir().unwrap();
+            let (way, new) = (folder.path().join("way"), folder.path().join("new"));
+            fs::write(&new, "new").unwrap();
+            let ours = fs::symlink_metadata(&new).unwrap();
+            fs::rename(&new, &way).unwrap();
+            fs::write(&new, "theirs").unwrap();
+            if !is_ours {
+                let other = folder.path().join("other");
+                fs::write(&other, "another").unwrap();
+                fs::rename(&other, &way).unwrap();
+            }
+            put_back(&new, &way, &ours).unwrap();
+            assert_eq!([&way, &new].map(|path| fs::read_to_string(path).unwrap()), left);
+        }
     }
 }

@@ -183,6 +183,26 @@ fn what_is_no_file_gets_it_as_it_comes_or_is_refused_at_once() {
     WholeFile::private(Path::new("/dev/null")).unwrap().write(b"text").unwrap();
 }
 
+/// A neighbour's may have come there meanwhile.
+#[test]
+fn what_is_not_ours_under_the_name_of_a_new_file_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, theirs) = (folder.path().join("a"), folder.path().join("theirs"));
+    // A file takes the place of no folder.
+    fs::create_dir(&path).unwrap();
+    for (is_theirs, is_left) in [(true, true), (false, false)] {
+        let place = links::to_write(&path).unwrap().unwrap();
+        let new = NamedTempFile::new_in(folder.path()).unwrap();
+        let own = new.path().to_owned();
+        if is_theirs {
+            fs::write(&theirs, "theirs").unwrap();
+            fs::rename(&theirs, &own).unwrap();
+        }
+        put(&place, new).unwrap_err();
+        assert_eq!(own.exists(), is_left);
+    }
+}
+
 /// What this process has open is written to, though it is a pipe, and for as long as somebody reads that.
 #[test]
 #[cfg(target_os = "linux")]
