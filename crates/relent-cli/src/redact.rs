@@ -9,6 +9,7 @@
 mod basic;
 mod chosen;
 mod cut;
+mod entities;
 mod given;
 mod head;
 mod headers;

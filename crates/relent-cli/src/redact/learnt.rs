@@ -45,8 +45,9 @@ pub(super) fn unquoted(text: &str) -> Option<String> {
 /// Texts as a text is when they are looked for in it, and one with percent signs as it is, too: a piece may end within one, and who says it
 /// again may not write it out.
 fn all_undone(texts: impl Iterator<Item = String>) -> BTreeSet<String> {
+    let as_it_is = |text: &str| in_small(text).into_iter().next().map(|(text, _)| text);
     let with_signs =
-        |text: String| [undone(&text).0, if text.contains('%') { in_small(&text).0 } else { String::new() }];
+        |text: String| iter::once(undone(&text).0).chain(as_it_is(&text).filter(|text| text.contains('%')));
     texts.flat_map(with_signs).filter(|text| !text.is_empty()).collect()
 }
 
@@ -82,6 +83,8 @@ mod tests {
             ("a1%2Fb2%3D9", "A1%2fB2%3d9"),
             ("sid=a1%2Fb2%3D9", "a1%2Fb2%3D9"),
             ("a1%2Fb2%3D9", "a1%252Fb2%25253D9"),
+            ("K%25x9%25Q", "K%25x9%25Q"),
+            ("sid=K%25x9%25Q7", "K%2525x9%2525Q7"),
             ("Winter++", r"Winter\u002B\u002B"),
             ("+Winte7+", "&plus;Winte7&#43;"),
             ("Winter7+", r"Winter7\u002B"),

@@ -1,7 +1,7 @@
 //! A text as nothing but its letters and digits: what stands between them is written in many ways (`+`, `%20`, `\u0020`, `&#32;`), and each
 //! of them again by whoever quotes that (`&amp;#32;`). And a text with its signs, where it has too few others.
 
-use super::{plain::narrowed, undone::push_small};
+use super::{entities::named, plain::narrowed, undone::push_small};
 use std::{iter, ops::Range};
 
 /// How often what was written out is undone.
@@ -125,7 +125,7 @@ fn written_out(text: &[char]) -> Option<(char, usize)> {
         // Whatever else it is called, it is no letter of ASCII and no digit.
         ['&', 'a'..='z', ..] => {
             let name = text[1..].iter().take(LONGEST).take_while(|c| c.is_ascii_alphanumeric()).count();
-            (text.get(1 + name) == Some(&';')).then(|| (named(&text[1..=name]), name + 2))
+            (text.get(1 + name) == Some(&';')).then(|| (named(&text[1..=name]).unwrap_or(OTHER), name + 2))
         }
         _ => None,
     }
@@ -145,166 +145,6 @@ fn halves(text: &[char]) -> Option<(char, usize)> {
     let c = char::decode_utf16([high, half(&rest[again..])?]).next()?.ok()?;
     Some((narrowed(c), 2 * HALF + again))
 }
-
-/// The sign that pages call so, but for the backslash, of which nothing is left in the end.
-fn named(name: &[char]) -> char {
-    const NAMES: [(&str, char); 38] = [
-        ("amp", '&'),
-        ("apos", '\''),
-        ("ast", '*'),
-        ("colon", ':'),
-        ("comma", ','),
-        ("commat", '@'),
-        ("dollar", '$'),
-        ("equals", '='),
-        ("excl", '!'),
-        ("grave", '`'),
-        ("gt", '>'),
-        ("hat", '^'),
-        ("lbrace", '{'),
-        ("lbrack", '['),
-        ("lcub", '{'),
-        ("lowbar", '_'),
-        ("lpar", '('),
-        ("lsqb", '['),
-        ("lt", '<'),
-        ("midast", '*'),
-        ("nbsp", ' '),
-        ("num", '#'),
-        ("percnt", '%'),
-        ("period", '.'),
-        ("plus", '+'),
-        ("quest", '?'),
-        ("quot", '"'),
-        ("rbrace", '}'),
-        ("rbrack", ']'),
-        ("rcub", '}'),
-        ("rpar", ')'),
-        ("rsqb", ']'),
-        ("semi", ';'),
-        ("sol", '/'),
-        ("underbar", '_'),
-        ("verbar", '|'),
-        ("vert", '|'),
-        ("verticalline", '|'),
-    ];
-    let is_it = |(known, _): &&(&str, char)| known.chars().eq(name.iter().copied());
-    NAMES.iter().chain(&BEYOND_ASCII).find(is_it).map_or(OTHER, |(_, sign)| *sign)
-}
-
-/// The letters and signs beyond ASCII that HTML 4.01 (24) has names for, those of small letters.
-const BEYOND_ASCII: [(&str, char); 110] = [
-    ("aacute", '\u{e1}'),
-    ("acirc", '\u{e2}'),
-    ("acute", '\u{b4}'),
-    ("aelig", '\u{e6}'),
-    ("agrave", '\u{e0}'),
-    ("alpha", '\u{3b1}'),
-    ("aring", '\u{e5}'),
-    ("atilde", '\u{e3}'),
-    ("auml", '\u{e4}'),
-    ("bdquo", '\u{201e}'),
-    ("beta", '\u{3b2}'),
-    ("brvbar", '\u{a6}'),
-    ("bull", '\u{2022}'),
-    ("ccedil", '\u{e7}'),
-    ("cedil", '\u{b8}'),
-    ("cent", '\u{a2}'),
-    ("chi", '\u{3c7}'),
-    ("circ", '\u{2c6}'),
-    ("copy", '\u{a9}'),
-    ("curren", '\u{a4}'),
-    ("dagger", '\u{2020}'),
-    ("deg", '\u{b0}'),
-    ("delta", '\u{3b4}'),
-    ("divide", '\u{f7}'),
-    ("eacute", '\u{e9}'),
-    ("ecirc", '\u{ea}'),
-    ("egrave", '\u{e8}'),
-    ("epsilon", '\u{3b5}'),
-    ("eta", '\u{3b7}'),
-    ("eth", '\u{f0}'),
-    ("euml", '\u{eb}'),
-    ("euro", '\u{20ac}'),
-    ("fnof", '\u{192}'),
-    ("frac12", '\u{bd}'),
-    ("frac14", '\u{bc}'),
-    ("frac34", '\u{be}'),
-    ("gamma", '\u{3b3}'),
-    ("hellip", '\u{2026}'),
-    ("iacute", '\u{ed}'),
-    ("icirc", '\u{ee}'),
-    ("iexcl", '\u{a1}'),
-    ("igrave", '\u{ec}'),
-    ("iota", '\u{3b9}'),
-    ("iquest", '\u{bf}'),
-    ("iuml", '\u{ef}'),
-    ("kappa", '\u{3ba}'),
-    ("lambda", '\u{3bb}'),
-    ("laquo", '\u{ab}'),
-    ("ldquo", '\u{201c}'),
-    ("lsaquo", '\u{2039}'),
-    ("lsquo", '\u{2018}'),
-    ("macr", '\u{af}'),
-    ("mdash", '\u{2014}'),
-    ("micro", '\u{b5}'),
-    ("middot", '\u{b7}'),
-    ("mu", '\u{3bc}'),
-    ("ndash", '\u{2013}'),
-    ("not", '\u{ac}'),
-    ("ntilde", '\u{f1}'),
-    ("nu", '\u{3bd}'),
-    ("oacute", '\u{f3}'),
-    ("ocirc", '\u{f4}'),
-    ("oelig", '\u{153}'),
-    ("ograve", '\u{f2}'),
-    ("omega", '\u{3c9}'),
-    ("omicron", '\u{3bf}'),
-    ("ordf", '\u{aa}'),
-    ("ordm", '\u{ba}'),
-    ("oslash", '\u{f8}'),
-    ("otilde", '\u{f5}'),
-    ("ouml", '\u{f6}'),
-    ("para", '\u{b6}'),
-    ("permil", '\u{2030}'),
-    ("phi", '\u{3c6}'),
-    ("pi", '\u{3c0}'),
-    ("plusmn", '\u{b1}'),
-    ("pound", '\u{a3}'),
-    ("psi", '\u{3c8}'),
-    ("raquo", '\u{bb}'),
-    ("rdquo", '\u{201d}'),
-    ("reg", '\u{ae}'),
-    ("rho", '\u{3c1}'),
-    ("rsaquo", '\u{203a}'),
-    ("rsquo", '\u{2019}'),
-    ("sbquo", '\u{201a}'),
-    ("scaron", '\u{161}'),
-    ("sect", '\u{a7}'),
-    ("sigma", '\u{3c3}'),
-    ("sigmaf", '\u{3c2}'),
-    ("sup1", '\u{b9}'),
-    ("sup2", '\u{b2}'),
-    ("sup3", '\u{b3}'),
-    ("szlig", '\u{df}'),
-    ("tau", '\u{3c4}'),
-    ("theta", '\u{3b8}'),
-    ("thorn", '\u{fe}'),
-    ("tilde", '\u{2dc}'),
-    ("times", '\u{d7}'),
-    ("trade", '\u{2122}'),
-    ("uacute", '\u{fa}'),
-    ("ucirc", '\u{fb}'),
-    ("ugrave", '\u{f9}'),
-    ("uml", '\u{a8}'),
-    ("upsilon", '\u{3c5}'),
-    ("uuml", '\u{fc}'),
-    ("xi", '\u{3be}'),
-    ("yacute", '\u{fd}'),
-    ("yen", '\u{a5}'),
-    ("yuml", '\u{ff}'),
-    ("zeta", '\u{3b6}'),
-];
 
 /// What is no letter, no digit, and begins nothing.
 const OTHER: char = '\0';
@@ -387,6 +227,8 @@ mod tests {
             ("p&auml;ssw&ouml;rt&eacute;", "pässwörté"),
             ("gr&uuml;&szlig;e-1x&eacute;", "grüsse1xé"),
             ("&amp;Uuml;n&iuml;&ccedil;od&eacute;1", "ünïçodé1"),
+            ("za&zdot;&oacute;&lstrok;&cacute;7xQ1", "zażółć7xq1"),
+            ("Dvo&rcaron;&aacute;k-&Scaron;&ccaron;7", "dvořákšč7"),
             ("&pi;&sigmaf;&omega;&frac12;", "πσω½"),
         ] {
             let all = letters(&undone::undone(text).0);

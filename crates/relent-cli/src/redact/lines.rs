@@ -226,6 +226,8 @@ impl<'a> Reader<'a> {
                 self.is_known &= self.open.last().is_some_and(|(open, _)| *open == '[');
                 self.had_value = false;
             }
+            // What stands before it was a key after all.
+            '=' => self.is_known &= !self.had_value,
             _ => {}
         }
         self.is_key_next = match sign {
@@ -327,6 +329,7 @@ mod tests {
             ("url = { base = [\"1s\"] \"pw\" }", "url = { base = [\"1s\"] **** *"),
             ("dsn = { base = 1s } = pw", "dsn = { base = 1s } = **"),
             ("curve password ]= \"pw\"", "***** ******** ** ****"),
+            ("curve = [\"1s\", dsn = , \"pw\"]", "curve = [\"1s\", dsn = , *****"),
             ("delays = [\"1m30s\", password, \"pw\"]", "delays = [\"1m30s\", password, *****"),
             ("pin.a = 4815", "pin.* * ****"),
             ("pin.max = 4815", "pin.*** * ****"),

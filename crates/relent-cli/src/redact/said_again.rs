@@ -103,10 +103,14 @@ fn said_as_it_is(text: &str, tables: &[&Table], budget: &mut Budget) -> Vec<Rang
     if !text.contains('%') || !tables.iter().any(|table| table.has_percent_signs) {
         return Vec::new();
     }
-    let (small, places) = in_small(text);
     let begins = |of: fn(&Table) -> &Begins| tables.iter().map(|table| of(table)).collect::<Vec<_>>();
-    let found = of_a_reading(&small, &begins(|table| &table.begins), &begins(|table| &table.ends), budget);
-    found.into_iter().map(|place| places[place.start]..places[place.end]).collect()
+    let (all, ends) = (begins(|table| &table.begins), begins(|table| &table.ends));
+    let mut ranges = Vec::new();
+    for (small, places) in in_small(text) {
+        let found = of_a_reading(&small, &all, &ends, budget).into_iter();
+        ranges.extend(found.map(|place| places[place.start]..places[place.end]));
+    }
+    ranges
 }
 
 /// Where a text says one of these again, or a piece of one that was cut off.

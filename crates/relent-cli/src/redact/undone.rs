@@ -8,21 +8,29 @@ pub(super) fn undone(text: &str) -> (String, Vec<usize>) {
     read(text, bytes(text))
 }
 
-/// The same with its percent signs as they are, but for those that are written out themselves.
-pub(super) fn in_small(text: &str) -> (String, Vec<usize>) {
-    let (mut bytes, mut from, mut at) = (Vec::with_capacity(text.len()), Vec::with_capacity(text.len()), 0);
-    while let Some(byte) = text.as_bytes().get(at) {
-        let again = if *byte == b'%' { again(&text.as_bytes()[at + 1..]) } else { 0 };
-        bytes.push(*byte);
-        from.push(at);
-        at += 1 + 2 * again;
+/// The same with its percent signs as they are, and each time that one of those is undone which is written out itself (`%25`).
+pub(super) fn in_small(text: &str) -> Vec<(String, Vec<usize>)> {
+    const MOST: usize = 4;
+    let mut reading = (text.as_bytes().to_vec(), (0..text.len()).collect::<Vec<_>>());
+    let mut all = vec![read(text, reading.clone())];
+    while all.len() <= MOST
+        && let Some(next) = once_less(&reading)
+    {
+        all.push(read(text, next.clone()));
+        reading = next;
     }
-    read(text, (bytes, from))
+    all
 }
 
-/// How often a percent sign is written out that stands before this.
-fn again(behind: &[u8]) -> usize {
-    behind.chunks_exact(2).take_while(|pair| *pair == b"25").count()
+/// Bytes, and where they come from, with a percent sign for each that is written out; `None` if none is.
+fn once_less((bytes, from): &(Vec<u8>, Vec<usize>)) -> Option<(Vec<u8>, Vec<usize>)> {
+    let (mut less, mut places, mut at) = (Vec::with_capacity(bytes.len()), Vec::with_capacity(bytes.len()), 0);
+    while at < bytes.len() {
+        less.push(bytes[at]);
+        places.push(from[at]);
+        at += if bytes[at..].starts_with(b"%25") { 3 } else { 1 };
+    }
+    (less.len() < bytes.len()).then_some((less, places))
 }
 
 fn read(text: &str, (bytes, from): (Vec<u8>, Vec<usize>)) -> (String, Vec<usize>) {
@@ -71,7 +79,7 @@ fn bytes(text: &str) -> (Vec<u8>, Vec<usize>) {
 
 /// The byte that a percent sign begins, and how long it is.
 fn sign(behind: &[u8]) -> (u8, usize) {
-    let again = again(behind);
+    let again = behind.chunks_exact(2).take_while(|pair| *pair == b"25").count();
     let digit = |nth: usize| char::from(*behind.get(2 * again + nth)?).to_digit(16);
     match digit(0).zip(digit(1)) {
         Some((high, low)) => (u8::try_from(16 * high + low).unwrap_or(b'%'), 3 + 2 * again),
@@ -85,8 +93,11 @@ mod tests {
 
     #[test]
     fn what_is_not_undone_is_read_alike() {
-        assert_eq!(in_small("A%2F\tÄ%C3"), ("a%2fä%c3".to_owned(), vec![0, 1, 2, 3, 5, 5, 7, 8, 9, 10]));
-        assert_eq!(in_small("a%252F%2525").0, "a%2f%");
+        assert_eq!(in_small("A%2F\tÄ%C3"), [("a%2fä%c3".to_owned(), vec![0, 1, 2, 3, 5, 5, 7, 8, 9, 10])]);
+        let all: Vec<String> = in_small("a%252F%2525").into_iter().map(|(text, _)| text).collect();
+        assert_eq!(all, ["a%252f%2525", "a%2f%25", "a%2f%"]);
+        assert_eq!(in_small(&"%25".repeat(9)).len(), 2);
+        assert_eq!(in_small(&format!("%{}", "25".repeat(9))).len(), 5, "at some time it is left");
     }
 
     #[test]
