@@ -87,10 +87,16 @@ impl Hop {
             let given = hop.headers.clone();
             let is_plain = |name: &HeaderName| {
                 let mut values = given.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-                says_what_is_meant(name)
-                    || is_about_the_body(name) && *name != header::CONTENT_LOCATION
-                    || redact::is_known_header(name.as_str())
-                        && values.all(|value| redact::hidden_of_header(name.as_str(), &value).is_empty())
+                let mut is_shown = || values.all(|value| redact::hidden_of_header(name.as_str(), &value).is_empty());
+                match *name {
+                    // A URL may have a user.
+                    header::CONTENT_LOCATION => is_shown(),
+                    _ => {
+                        says_what_is_meant(name)
+                            || is_about_the_body(name)
+                            || redact::is_known_header(name.as_str()) && is_shown()
+                    }
+                }
             };
             remove(&mut hop.headers, |name| *name == header::HOST || !is_plain(name));
         }
@@ -349,11 +355,11 @@ mod tests {
         let meant = "depth if if-match if-schedule-tag-match overwrite x-amz-copy-source-if-none-match \
                      x-goog-if-generation-match x-ms-blob-condition-maxsize x-ms-if-sequence-number-le x-ms-if-tags";
         let body = "content-digest content-disposition content-md5 repr-digest";
-        // A URL may have a user.
         let others = "content-location if-token x-gif-match x-if-secret x-only-if";
         let all = [meant, body, others].join(" ");
-        let headers = all.split(' ').map(|name| (name.parse().unwrap(), HeaderValue::from_static("k3y==")));
-        let from = Hop { headers: headers.collect(), ..hop(Method::PUT, "https://a.example/") };
+        let value = |name| if name == "content-location" { "/a?key=k3y==" } else { "k3y==" };
+        let headers = all.split(' ').map(|name| (name.parse().unwrap(), HeaderValue::from_static(value(name))));
+        let mut from = Hop { headers: headers.collect(), ..hop(Method::PUT, "https://a.example/") };
         let head = [(header::LOCATION, HeaderValue::from_static("https://b.example/"))].into_iter().collect();
         let next = from.next(StatusCode::TEMPORARY_REDIRECT, &head).unwrap().unwrap();
         let mut goes: Vec<&str> = meant.split(' ').chain(body.split(' ')).collect();
@@ -361,6 +367,9 @@ mod tests {
         assert_eq!(names(&next), goes.join(" "));
         let next = from.next(StatusCode::SEE_OTHER, &head).unwrap().unwrap();
         assert_eq!(names(&next), meant);
+        from.headers.insert(header::CONTENT_LOCATION, HeaderValue::from_static("/a/3"));
+        let next = from.next(StatusCode::TEMPORARY_REDIRECT, &head).unwrap().unwrap();
+        assert_eq!(next.headers[header::CONTENT_LOCATION], "/a/3");
     }
 
     #[test]
