@@ -32,9 +32,14 @@ pub fn cut(line: &str) -> String {
     fitting(line, size_of_stderr().1 - 1).to_owned()
 }
 
-/// The columns that a text takes: letters of some scripts take two.
+/// The columns that a text takes, at most: letters of some scripts take two, and what some terminals draw as one, others draw one by one.
 pub fn width(text: &str) -> usize {
-    text.width()
+    text.width().max(text.chars().map(|c| c.width().unwrap_or(0)).sum())
+}
+
+/// Whether a sign takes no column: nobody sees it, or it is a part of the one before.
+pub fn is_no_column(c: char) -> bool {
+    c.width().unwrap_or(0) == 0
 }
 
 /// As much of a text as so many columns take.

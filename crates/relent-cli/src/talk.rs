@@ -312,8 +312,12 @@ pub(crate) fn without_messages(text: &str) -> Cow<'_, str> {
     lines().flat_map(|line| [if is_like_a_message(line) { "  " } else { "" }, line]).collect()
 }
 
+/// Whether a line begins as messages do, for who sees it.
 fn is_like_a_message(line: &str) -> bool {
-    line.split_once(':').is_some_and(|(first, _)| ["error", "hint", "note", "relent", "warning"].contains(&first))
+    const LONGEST: usize = "warning".len();
+    let Some((first, _)) = line.split_once(':') else { return false };
+    let seen: String = first.chars().filter(|c| !screen::is_no_column(*c)).take(LONGEST + 1).collect();
+    ["error", "hint", "note", "relent", "warning"].contains(&&*seen)
 }
 
 /// The same of what was done until a signal came, which was heard: a reader that does not read does not get the rest.
@@ -344,6 +348,8 @@ mod tests {
             format!("{}{error}", "\u{6f22}".repeat(40)),
             format!("{}error:\u{a0}forged", "a".repeat(80)),
             format!("{}error:\u{a0}forged", "1\u{fe0f}".repeat(40)),
+            format!("{}>error:\u{a0}forged", "\u{644}\u{627}".repeat(40)),
+            format!("{}>error:\u{a0}forged", "\u{1f44b}\u{1f3fd}".repeat(40)),
             format!("{} error:\u{a0}forged {}", "a b".repeat(26), "c".repeat(200)),
         ] {
             let told = wrap_named(&name, 80);
@@ -357,7 +363,7 @@ mod tests {
 
     #[test]
     fn what_begins_as_messages_do_is_like_one() {
-        for line in ["error: x", "hint:", "relent: attempt 1\n"] {
+        for line in ["error: x", "hint:", "relent: attempt 1\n", "\u{fe0f}error: x", "er\u{301}r\u{200d}or: x"] {
             assert!(is_like_a_message(line), "{line}");
         }
         for line in ["", "error", "errors: 5", "  error: x", "{\"error\": 1}"] {

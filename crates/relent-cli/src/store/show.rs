@@ -9,8 +9,8 @@ use super::{
 use crate::{
     escape::escape,
     json::{Object, array},
-    redact,
-    talk::{Fault, without_messages, write_out},
+    redact, screen,
+    talk::{Fault, without_messages, wrap_named, write_out},
 };
 use relent::duration::Human;
 use relent_store::{Listed, RecordState, Time};
@@ -57,10 +57,11 @@ impl Found {
     }
 
     fn table(&self, now: Time) -> String {
+        let columns = screen::columns().unwrap_or(usize::MAX);
         let mut out = String::new();
         for listed in &self.listed {
             let line = line(listed, now);
-            let _ = writeln!(out, "{}", escape(&line));
+            out.push_str(&wrap_named(&escape(&line), columns));
         }
         if self.is_cut {
             let _ = writeln!(out, "and more; --limit shows more than {}", self.listed.len());

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     escape::escape,
     json::{Object, array},
-    output, screen,
+    output, redact, screen,
     store::{
         counted,
         open::{IfMissing, with},
@@ -17,7 +17,6 @@ use crate::{
 };
 use relent_store::{Key, Kind, Listed, Shared};
 use std::{
-    borrow::Cow,
     fmt::Write,
     io::{self, IsTerminal},
     process::ExitCode,
@@ -26,6 +25,10 @@ use std::{
 
 /// The most upstreams that are listed.
 const MOST: u32 = 1000;
+
+/// The columns of the figures beside a name, and what is shown of a name in any case.
+const FIGURES: usize = 87;
+const LEAST_NAME: usize = 12;
 
 /// Upstreams by name, and the store that knows them.
 struct Seen {
@@ -99,26 +102,31 @@ fn is_closed(text: &str) -> Result<bool, Fault> {
 }
 
 /// A name where words follow it: one that is none is quoted, so that a part of it is no word of ours.
-fn as_a_word(name: &str) -> Cow<'_, str> {
-    match name.contains(|c: char| c.is_whitespace() || "=\"".contains(c)) {
-        true => Cow::Owned(format!("\"{}\"", name.replace('"', "\\\""))),
-        false => Cow::Borrowed(name),
-    }
+fn as_a_word(name: &Key) -> String {
+    let text = String::from_utf8_lossy(name.as_bytes());
+    let told = match text.contains(|c: char| c.is_whitespace() || "=\"\\".contains(c)) {
+        true => format!("{:?}", redact::text(&text)),
+        false => counted::told(name, name.as_bytes()),
+    };
+    escape(&told).into_owned()
 }
 
 impl Seen {
     fn table(&self) -> String {
-        let names: Vec<String> =
-            self.upstreams.iter().map(|(name, _)| escape(&counted::told(name, name.as_bytes())).into_owned()).collect();
-        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max("upstream".len());
+        // No name is broken by a terminal that has room for the rest.
+        let room = screen::columns().map_or(usize::MAX, |columns| columns.saturating_sub(FIGURES).max(LEAST_NAME));
+        let told = |name: &Key| screen::short(&escape(&counted::told(name, name.as_bytes())), room);
+        let names: Vec<String> = self.upstreams.iter().map(|(name, _)| told(name)).collect();
+        let width = names.iter().map(|name| screen::width(name)).max().unwrap_or(0).max("upstream".len());
         let mut out = format!(
             "{:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {:<13}  by hand\n",
             "upstream", "calls", "retries", "failed", "well", "in row", "processes", "permits"
         );
         for (name, (_, shared)) in names.iter().zip(&self.upstreams) {
+            let beside = " ".repeat(width.saturating_sub(screen::width(name)));
             let _ = writeln!(
                 out,
-                "{name:<width$}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {:<13}  {}",
+                "{name}{beside}  {:>8}  {:>8}  {:>8}  {:>8}  {:>6}  {:>9}  {:<13}  {}",
                 shared.calls,
                 shared.retries,
                 shared.failures,
@@ -140,7 +148,7 @@ impl Seen {
                 out,
                 "{} {} calls={} retries={} failed={} well={} run={} processes={} permits={} rate={} hand={}",
                 shared.now,
-                as_a_word(&escape(&counted::told(name, name.as_bytes()))),
+                as_a_word(name),
                 shared.calls,
                 shared.retries,
                 shared.failures,
@@ -179,8 +187,10 @@ mod tests {
             ("db calls=900", "\"db calls=900\""),
             ("a=1", "\"a=1\""),
             ("a\"b", "\"a\\\"b\""),
+            ("a\\\" b=1", "\"a\\\\\\\" b=1\""),
+            ("a\u{a0}b", "\"a\\u{a0}b\""),
         ] {
-            assert_eq!(as_a_word(name), word);
+            assert_eq!(as_a_word(&Key::new(name).unwrap()), word);
         }
     }
 }
