@@ -33,8 +33,8 @@ pub(super) struct CommandEnd {
 pub(super) struct Came {
     /// The signal that ends the run.
     pub(super) interrupted: Option<Signal>,
-    /// When the time of the attempt was up.
-    pub(super) timed_out: Option<Instant>,
+    /// Whether the time of the attempt was up.
+    pub(super) is_late: bool,
     /// Whether the lease is lost, or may have ended the command.
     pub(super) is_lost: bool,
     /// Whether the output is not whole because of one of them.
@@ -44,7 +44,7 @@ pub(super) struct Came {
 impl Came {
     /// Whether there is nothing that ends a wait for a reader or a search.
     pub(super) fn goes_on(&self) -> bool {
-        self.interrupted.is_none() && self.timed_out.is_none() && !self.is_lost
+        self.interrupted.is_none() && !self.is_late && !self.is_lost
     }
 }
 
@@ -68,9 +68,9 @@ impl CommandEnd {
     fn is_hung_up(&self) -> bool {
         let has_died = self.how == How::Died(Signal::SIGHUP as i32);
         let soon = self.grace.max(late_output::MOMENT);
-        let is_late = |at| self.told.is_some_and(|told| at >= told);
+        let is_after_it = |at| self.told.is_some_and(|told| at >= told);
         self.hung_up
-            .is_some_and(|at| has_died || self.is_unheard || is_late(at) || self.over.duration_since(at) <= soon)
+            .is_some_and(|at| has_died || self.is_unheard || is_after_it(at) || self.over.duration_since(at) <= soon)
     }
 
     /// Whether nobody has ended it. Who was told to end has ended for that; and who has succeeded for nothing.
@@ -100,7 +100,7 @@ impl CommandEnd {
     /// How the attempt ended, whatever the command says.
     pub(super) fn how(&self, came: &Came) -> How {
         match came.interrupted.filter(|_| came.is_cut) {
-            _ if came.timed_out.is_some() => How::TimedOut,
+            _ if came.is_late => How::TimedOut,
             _ if came.is_lost => How::LeaseLost,
             // Its output is not whole.
             Some(signal) => How::Died(signal as i32),
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(end.how(&cut), How::Died(SIGTERM as i32));
         let lost = Came { is_lost: true, ..cut };
         assert_eq!(end.how(&lost), How::LeaseLost);
-        let late = Came { timed_out: Some(end.over), ..lost };
+        let late = Came { is_late: true, ..lost };
         assert_eq!(end.how(&late), How::TimedOut);
         assert_eq!(end.how(&Came { is_cut: true, ..Came::default() }), SUCCESS);
         assert!(!late.goes_on() && Came::default().goes_on());

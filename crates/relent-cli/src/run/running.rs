@@ -407,14 +407,13 @@ impl<'a> Running<'a> {
             ));
         }
         let lease = self.whole_lease;
-        let mut came = Came { interrupted, timed_out: self.timed_out, is_lost: self.is_lease_lost(), is_cut: false };
+        let mut came =
+            Came { interrupted, is_late: self.timed_out.is_some(), is_lost: self.is_lease_lost(), is_cut: false };
         // Nobody waits for a reader, or for a search, longer than for the command.
         let mut waits = |out: Option<BorrowedFd<'_>>| {
             came.interrupted = came.interrupted.or_else(|| signals.wait(Duration::ZERO));
             let now = Instant::now();
-            if self.times_out.is_some_and(|at| at <= now) {
-                came.timed_out = came.timed_out.or(Some(now));
-            }
+            came.is_late |= self.times_out.is_some_and(|at| at <= now);
             came.is_lost |= lease.is_some_and(Leased::is_lost);
             came.is_cut = !came.goes_on();
             if let Some(out) = out.filter(|_| came.goes_on()) {
