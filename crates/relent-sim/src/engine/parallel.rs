@@ -18,18 +18,18 @@ pub(crate) fn each<T: Send>(
     control: &Control,
     work: impl Fn(usize) -> T + Sync,
 ) -> Vec<Option<T>> {
-    let mut results = begun(jobs, threads, control, work);
-    results.resize_with(jobs, || None);
-    results
+    let begun = begun(jobs, threads, control, work).into_iter().map(|done| done.map(|done| *done));
+    begun.chain(iter::repeat_with(|| None)).take(jobs).collect()
 }
 
-/// The same up to the last that had begun: of very many that somebody stops at once there is nothing to be put together.
+/// The same up to the last that had begun: of very many that somebody stops at once there is nothing to be put together. Each has a place of
+/// its own, so that they go from one list to another without standing in both.
 pub(crate) fn begun<T: Send>(
     jobs: usize,
     threads: usize,
     control: &Control,
     work: impl Fn(usize) -> T + Sync,
-) -> Vec<Option<T>> {
+) -> Vec<Option<Box<T>>> {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let share = || {
         let mut own = Vec::new();
@@ -53,9 +53,9 @@ pub(crate) fn begun<T: Send>(
     });
     let all = all.into_inner().expect("no thread panics while it holds this");
     let length = all.iter().map(|(job, _)| job + 1).max().unwrap_or(0);
-    let mut results: Vec<Option<T>> = iter::repeat_with(|| None).take(length).collect();
+    let mut results: Vec<Option<Box<T>>> = iter::repeat_with(|| None).take(length).collect();
     for (job, done) in all {
-        results[job] = Some(*done);
+        results[job] = Some(done);
     }
     results
 }
@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(squares, (0..10).map(|job| Some(job * job)).collect::<Vec<_>>());
         }
         assert!(each(0, 4, &control, |job| job).is_empty());
-        assert_eq!(begun(3, 2, &control, |job| job), [Some(0), Some(1), Some(2)]);
+        assert_eq!(begun(3, 2, &control, |job| job), [0, 1, 2].map(|job| Some(Box::new(job))));
         control.stop();
         assert_eq!(each(2, 1, &control, |job| job), [None, None]);
         assert_eq!(begun(usize::MAX, 2, &control, |job| job), []);

@@ -62,7 +62,7 @@ pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> 
     })?;
     let mut runs: Vec<Vec<Option<Kept>>> = contenders.iter().map(|_| Vec::new()).collect();
     for (job, kept) in kept.into_iter().enumerate() {
-        runs[job % contenders.len()].push(kept);
+        runs[job % contenders.len()].push(kept.map(|kept| *kept));
     }
     let extras = extras(scenario, &contenders, &runs);
     let records = contenders.iter().zip(&plans).zip(&runs);
