@@ -5,7 +5,7 @@
 
 use async_compression::tokio::bufread::{BrotliDecoder, GzipDecoder};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Version, header};
 use http_body::Frame;
 use reqwest::Response;
 use std::{
@@ -79,9 +79,20 @@ pub(super) fn undone(response: Response) -> Response {
     parts.headers.remove(header::CONTENT_ENCODING);
     parts.headers.remove(header::CONTENT_LENGTH);
     parts.extensions.insert(Undone);
-    let coded: Reader = Box::pin(Frames { body, piece: Bytes::new(), is_over: false });
+    let coded: Reader = Box::pin(Frames {
+        may_be_cut_off: is_until_it_hangs_up(&parts, &body),
+        body,
+        piece: Bytes::new(),
+        is_over: false,
+    });
     let plain = codings.iter().rev().enumerate().fold(coded, |reader, (nth, coding)| coding.undo(reader, nth > 0));
     Response::from(http::Response::from_parts(parts, reqwest::Body::wrap(Plain(plain))))
+}
+
+/// Whether a body ends where its server hangs up (RFC 9112, 6.3), which may be anywhere.
+fn is_until_it_hangs_up(head: &http::response::Parts, body: &reqwest::Body) -> bool {
+    let is_framed = head.version >= Version::HTTP_2 || head.headers.contains_key(header::TRANSFER_ENCODING);
+    !is_framed && !http_body::Body::is_end_stream(body) && http_body::Body::size_hint(body).exact().is_none()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -260,6 +271,8 @@ struct Frames {
     body: reqwest::Body,
     piece: Bytes,
     is_over: bool,
+    /// Whether nothing has come yet, and its end says nothing.
+    may_be_cut_off: bool,
 }
 
 impl AsyncBufRead for Frames {
@@ -268,8 +281,12 @@ impl AsyncBufRead for Frames {
         let pause = ready!(coop::poll_proceed(context));
         while frames.piece.is_empty() && !frames.is_over {
             match ready!(http_body::Body::poll_frame(Pin::new(&mut frames.body), context)) {
-                Some(Ok(frame)) => frames.piece = frame.into_data().unwrap_or_default(),
+                Some(Ok(frame)) => {
+                    frames.piece = frame.into_data().unwrap_or_default();
+                    frames.may_be_cut_off &= frames.piece.is_empty();
+                }
                 Some(Err(error)) => return Poll::Ready(Err(io::Error::new(kind(&error), error))),
+                None if frames.may_be_cut_off => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
                 None => frames.is_over = true,
             }
         }

@@ -90,6 +90,7 @@ const KNOWN: [&str; 54] = [
 /// assert_eq!(header("Private-Token", "glpat-1"), "***");
 /// assert_eq!(header("Location", "/in?session=1"), "/in?session=***");
 /// assert_eq!(header("Location", "//ann:pw@host/in"), "//***@host/in");
+/// assert_eq!(header("Referer", "/in/token=1"), "/in/token=***");
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
@@ -143,7 +144,7 @@ fn header_as_it_is<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
             return Cow::Owned(format!("{before}{}", url(after)));
         }
         let is_path = value.starts_with(['/', '?', '#']) && !value[1..].starts_with(['/', '\\']);
-        Cow::Owned(if is_path { parameters(&value) } else { url(&value) })
+        Cow::Owned(if is_path { path(&value) } else { url(&value) })
     } else if !is_known_header(name) {
         let is_path = value.starts_with('/') && !value[1..].starts_with(['/', '\\']) && !value.contains(is_odd);
         let is_part_of_a_url = value.starts_with(['/', '?', '#']);

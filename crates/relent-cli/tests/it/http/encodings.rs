@@ -143,6 +143,26 @@ fn nothing_is_nothing_however_it_was_packed() {
     }
 }
 
+/// Where a body ends with the connection, nothing at all may be what was left of it.
+#[test]
+fn what_hangs_up_before_the_first_byte_of_what_was_packed_is_asked_again() {
+    let until_it_hangs_up = |status: &str, encoding: &str| {
+        Reply::raw(format!("HTTP/1.1 {status}\r\nContent-Encoding: {encoding}\r\nConnection: close\r\n\r\n"))
+    };
+    for encoding in ["gzip", "br", "gzip, gzip"] {
+        let server = Server::new(vec![until_it_hangs_up("200 OK", encoding), Reply::ok("all")]);
+        expect(&http(&["-q", "--compressed", &server.url("/")]), 0, "all", "");
+        assert_eq!(server.count(), 2, "{encoding}");
+        // Neither is it asked for a head alone, nor is an answer another one by what became of its page.
+        let server = Server::new(vec![until_it_hangs_up("200 OK", encoding)]);
+        let outcome = http(&["-q", "--compressed", "-I", &server.url("/")]);
+        assert_eq!((outcome.code, server.count()), (Some(0), 1), "{encoding}: {outcome:?}");
+        let server = Server::new(vec![until_it_hangs_up("404 Not Found", encoding)]);
+        let outcome = http(&["--compressed", &server.url("/")]);
+        assert!(outcome.stderr.contains("404") && server.count() == 1, "{encoding}: {outcome:?}");
+    }
+}
+
 /// Bodies that go on for ever and are nothing: there is time for limits.
 #[test]
 fn an_end_comes_however_much_of_nothing_does() {
