@@ -32,9 +32,25 @@ pub fn cut(line: &str) -> String {
     fitting(line, size_of_stderr().1 - 1).to_owned()
 }
 
-/// The columns that a text takes, at most: letters of some scripts take two, and what some terminals draw as one, others draw one by one.
+/// The columns that a text takes, at most: letters of some scripts take two, and what some terminals draw as one (vowel signs, accents,
+/// letters that are joined), others draw one by one.
+///
+/// ```
+/// use relent_cli::screen::width;
+///
+/// assert_eq!((width("abc"), width("字"), width("e\u{301}"), width("\u{995}\u{9be}"), width("\u{4dc0}")), (3, 2, 2, 2, 2));
+/// ```
 pub fn width(text: &str) -> usize {
-    text.width().max(text.chars().map(|c| c.width().unwrap_or(0)).sum())
+    text.width().max(text.chars().map(drawn_alone).sum())
+}
+
+/// The columns of a sign that a terminal draws by itself.
+fn drawn_alone(c: char) -> usize {
+    match c {
+        // Of one in the tables of some systems, of two in those of others (glibc).
+        '\u{3248}'..='\u{324f}' | '\u{4dc0}'..='\u{4dff}' => 2,
+        _ => c.width().unwrap_or(1).max(1),
+    }
 }
 
 /// Whether a sign takes no column: nobody sees it, or it is a part of the one before.
@@ -55,7 +71,7 @@ pub fn fitting(text: &str, most: usize) -> &str {
     let end = text.char_indices().find_map(|(at, c)| {
         // What follows some signs makes pictures of them, which take two.
         let is_picture = text[at + c.len_utf8()..].starts_with('\u{fe0f}');
-        taken += if is_picture { 2 } else { c.width().unwrap_or(0) };
+        taken += if is_picture { 2 } else { drawn_alone(c) };
         (taken > most).then_some(at)
     });
     &text[..end.unwrap_or(text.len())]

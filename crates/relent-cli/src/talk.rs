@@ -349,6 +349,8 @@ mod tests {
             format!("{}error:\u{a0}forged", "a".repeat(80)),
             format!("{}error:\u{a0}forged", "1\u{fe0f}".repeat(40)),
             format!("{}>error:\u{a0}forged", "\u{644}\u{627}".repeat(40)),
+            // A vowel sign, which terminals draw for itself.
+            format!("{}>error:\u{a0}forged", "\u{995}\u{9be}".repeat(40)),
             format!("{}>error:\u{a0}forged", "\u{1f44b}\u{1f3fd}".repeat(40)),
             format!("{} error:\u{a0}forged {}", "a b".repeat(26), "c".repeat(200)),
         ] {
