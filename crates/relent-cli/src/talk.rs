@@ -254,7 +254,9 @@ pub fn wrap_named(line: &str, width: usize) -> String {
     let pieces = |word| {
         let (mut all, mut rest): (Vec<&str>, &str) = (Vec::new(), word);
         while screen::width(rest) > width {
-            let (piece, behind) = rest.split_at(screen::fitting(rest, width).len());
+            // There are letters that take three.
+            let first = rest.chars().next().map_or(0, char::len_utf8);
+            let (piece, behind) = rest.split_at(screen::fitting(rest, width).len().max(first));
             all.push(piece);
             rest = behind;
         }
@@ -312,12 +314,14 @@ pub(crate) fn without_messages(text: &str) -> Cow<'_, str> {
     lines().flat_map(|line| [if is_like_a_message(line) { "  " } else { "" }, line]).collect()
 }
 
-/// Whether a line begins as messages do, for who sees it.
+/// Whether a line begins as messages do, for who sees it: some of its letters may be those of another script that look alike.
 fn is_like_a_message(line: &str) -> bool {
-    const LONGEST: usize = "warning".len();
-    let Some((first, _)) = line.split_once(':') else { return false };
-    let seen: String = first.chars().filter(|c| !screen::is_no_column(*c)).take(LONGEST + 1).collect();
-    ["error", "hint", "note", "relent", "warning"].contains(&&*seen)
+    let seen: String = line.chars().filter(|c| !screen::is_no_column(*c)).take("warning:".len()).collect();
+    let seen = redact::narrow(&seen);
+    ["error:", "hint:", "note:", "relent:", "warning:"].iter().any(|begin| {
+        let same = || begin.chars().zip(seen.chars());
+        same().count() == begin.len() && same().all(|(a, b)| a == b || !b.is_ascii()) && same().any(|(a, b)| a == b)
+    })
 }
 
 /// The same of what was done until a signal came, which was heard: a reader that does not read does not get the rest.
@@ -361,6 +365,7 @@ mod tests {
             assert_eq!(whole, name.replace(' ', ""));
         }
         assert_eq!(wrap_named("a b", 80), "a b\n");
+        assert_eq!(wrap_named("a\u{17d8}b", 1), "a\n  \u{17d8}\n  b\n");
     }
 
     #[test]
@@ -368,7 +373,18 @@ mod tests {
         for line in ["error: x", "hint:", "relent: attempt 1\n", "\u{fe0f}error: x", "er\u{301}r\u{200d}or: x"] {
             assert!(is_like_a_message(line), "{line}");
         }
-        for line in ["", "error", "errors: 5", "  error: x", "{\"error\": 1}"] {
+        let alike = [
+            "error\u{a789} x",
+            "error\u{2236} x",
+            "\u{435}rror: x",
+            "\u{ff45}\u{ff52}\u{ff52}\u{ff4f}\u{ff52}\u{ff1a} x",
+        ];
+        for line in alike {
+            assert!(is_like_a_message(line), "{line}");
+        }
+        for line in
+            ["", "error", "errors: 5", "  error: x", "{\"error\": 1}", "\u{6570}\u{636e}\u{5e93}: a b", "f\u{fc}nf: 5"]
+        {
             assert!(!is_like_a_message(line), "{line}");
         }
         assert_eq!(without_messages("error: a\nb\nhint: c\n"), "  error: a\nb\n  hint: c\n");

@@ -3,7 +3,7 @@
 use super::{
     parts::{bare, parts},
     signed::{is_of_the_request, of_the_request, others},
-    table::Table,
+    table::{LONG_PIECE, Table},
     undone::{decoded, in_small, undone},
 };
 use crate::escape::escape;
@@ -43,11 +43,14 @@ pub(super) fn unquoted(text: &str) -> Option<String> {
 }
 
 /// Texts as a text is when they are looked for in it, and one with percent signs as it is, too: a piece may end within one, and who says it
-/// again may not write it out.
+/// again may not write it out, or have undone some that were written out several times.
 fn all_undone(texts: impl Iterator<Item = String>) -> BTreeSet<String> {
-    let as_it_is = |text: &str| in_small(text).into_iter().next().map(|(text, _)| text);
-    let with_signs =
-        |text: String| iter::once(undone(&text).0).chain(as_it_is(&text).filter(|text| text.contains('%')));
+    let with_signs = |text: String| {
+        let readings = in_small(&text).into_iter().map(|(text, _)| text).filter(|text| text.contains('%'));
+        let is_long = |(nth, text): &(usize, String)| *nth == 0 || text.len() >= LONG_PIECE;
+        let readings = readings.enumerate().filter(is_long).map(|(_, text)| text);
+        iter::once(undone(&text).0).chain(readings).collect::<Vec<_>>()
+    };
     texts.flat_map(with_signs).filter(|text| !text.is_empty()).collect()
 }
 
@@ -85,6 +88,7 @@ mod tests {
             ("a1%2Fb2%3D9", "a1%252Fb2%25253D9"),
             ("K%25x9%25Q", "K%25x9%25Q"),
             ("sid=K%25x9%25Q7", "K%2525x9%2525Q7"),
+            ("a%25C3%25A4b1%25C3%25B6", "a%C3%A4b1%C3%B6"),
             ("Winter++", r"Winter\u002B\u002B"),
             ("+Winte7+", "&plus;Winte7&#43;"),
             ("Winter7+", r"Winter7\u002B"),

@@ -335,7 +335,7 @@ fn address(text: &str) -> usize {
 }
 
 /// A text with the signs and letters that an input method writes wide as everybody else writes them, one for one.
-pub(super) fn narrow(text: &str) -> Cow<'_, str> {
+pub(crate) fn narrow(text: &str) -> Cow<'_, str> {
     match text.is_ascii() || text.chars().all(|c| narrowed(c) == c) {
         true => Cow::Borrowed(text),
         false => Cow::Owned(text.chars().map(narrowed).collect()),

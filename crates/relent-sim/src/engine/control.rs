@@ -1,8 +1,12 @@
-//! One run: one policy, one seed.
+//! How runs are followed and stopped, and why they stop.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    time::Duration,
+    fmt,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 /// Why a run stopped that its caller stopped.
@@ -26,6 +30,21 @@ pub(crate) fn past_attempts(most: u64) -> String {
     format!("not over after {most} attempts")
 }
 
+/// What is looked at now and then, by whichever thread asks whether it is over.
+struct Watch {
+    next: Instant,
+    starves: Box<dyn Fn() -> bool + Send>,
+}
+
+/// From one look to the next.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
 /// How a caller follows and stops a simulation that is under way.
 ///
 /// ```
@@ -37,7 +56,8 @@ pub(crate) fn past_attempts(most: u64) -> String {
 pub struct Control {
     stopped: AtomicBool,
     /// Whether runs stop because they have taken the memory there was.
-    pub(crate) starves: AtomicBool,
+    starves: AtomicBool,
+    watch: Mutex<Option<Watch>>,
     pub(crate) done_runs: AtomicU64,
     pub(crate) all_runs: AtomicU64,
     pub(crate) attempts: AtomicU64,
@@ -57,7 +77,31 @@ impl Control {
 
     /// Whether no run goes on: it was told to stop, or there is no memory left.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_stopped() || self.starves.load(Ordering::Relaxed)
+        self.is_stopped() || self.starves()
+    }
+
+    /// From now on runs stop once this is so.
+    pub(crate) fn watched_by(&self, starves: impl Fn() -> bool + Send + 'static) {
+        let watch = Watch { next: Instant::now() + LOOK, starves: Box::new(starves) };
+        *self.watch.lock().expect("no look panics") = Some(watch);
+    }
+
+    /// Nobody looks any more. Whether runs were stopped.
+    pub(crate) fn unwatched(&self) -> bool {
+        *self.watch.lock().expect("no look panics") = None;
+        self.starves.swap(false, Ordering::Relaxed)
+    }
+
+    fn starves(&self) -> bool {
+        if !self.starves.load(Ordering::Relaxed)
+            // Whoever else looks tells all.
+            && let Ok(mut watch) = self.watch.try_lock()
+            && let Some(watch) = watch.as_mut().filter(|watch| watch.next <= Instant::now())
+        {
+            self.starves.store((watch.starves)(), Ordering::Relaxed);
+            watch.next = Instant::now() + LOOK;
+        }
+        self.starves.load(Ordering::Relaxed)
     }
 
     /// Runs done, runs in all, and attempts simulated so far.

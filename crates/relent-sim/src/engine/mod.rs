@@ -6,6 +6,7 @@ pub(crate) mod bulk;
 pub(crate) mod calendar;
 pub(crate) mod control;
 pub(crate) mod draws;
+pub(crate) mod memory;
 pub(crate) mod parallel;
 mod radix_sort;
 pub(crate) mod task;

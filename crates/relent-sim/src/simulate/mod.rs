@@ -1,6 +1,5 @@
 //! From a scenario to its outcome: choosing the engine, running all seeds of all policies, and averaging.
 
-pub(crate) mod memory;
 pub(crate) mod plan;
 
 use self::plan::Plan;
@@ -9,7 +8,7 @@ use crate::{
         bulk::{self, Count, Fluid},
         control::{Control, INTERRUPTED},
         draws::Draws,
-        parallel,
+        memory, parallel,
         task::Task,
     },
     outcome::{
@@ -204,8 +203,10 @@ pub(crate) fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) 
     let short = [of_memory, of_addresses].into_iter().flatten().find(|(needed, left, _)| needed > left);
     match short {
         Some((needed, free, what)) => {
-            let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-            let problem = format!("this needs {:.1} GiB of {what} and {:.1} GiB are free", gib(needed), gib(free));
+            let gib = |bytes: u64, digits| format!("{:.digits$}", bytes as f64 / f64::from(1 << 30));
+            let digits = if gib(needed, 1) == gib(free, 1) { 3 } else { 1 };
+            let [needed, free] = [needed, free].map(|bytes| gib(bytes, digits));
+            let problem = format!("this needs {needed} GiB of {what} and {free} GiB are free");
             let (key, hint) = match &scenario.world {
                 _ if results > at_once && drawn > results / 2 => ("policy", "compare fewer policies at a time"),
                 _ if results > at_once => ("seeds", "use fewer seeds"),

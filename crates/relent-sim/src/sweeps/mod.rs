@@ -10,10 +10,10 @@ mod recovery;
 mod sizes;
 
 use crate::{
-    engine::{control::Control, draws::Draws, parallel, task::Task},
+    engine::{control::Control, draws::Draws, memory, parallel, task::Task},
     outcome::{Matrix, Outcome, run::Run},
     scenario::{Contender, Layers, Picture, Scenario, Service, World},
-    simulate::{check_memory, memory, plan::Plan},
+    simulate::{check_memory, plan::Plan},
     world::service::{self},
 };
 use relent::Policy;

@@ -338,7 +338,7 @@ fn a_hangup_that_another_users_command_cannot_be_told_ends_the_run() {
     let relent = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("it is another user's", || place.has("up") && !place.0.read("up").is_empty());
     kill(Pid::from_raw(relent.id() as i32), Signal::SIGHUP).unwrap();
-    // Longer than the grace, and than a moment.
+    // Longer than the grace, and than a moment: the clock of another process cannot be moved.
     std::thread::sleep(Duration::from_millis(1200));
     fs::write(place.0.path().join("go"), "").unwrap();
     let output = relent.wait_with_output().unwrap();

@@ -1,17 +1,11 @@
 //! How much memory there is for this process: the machine's, and less where somebody has set a limit to it.
 
-use crate::engine::control::Control;
-use std::{
-    fs,
-    path::Path,
-    sync::{atomic::Ordering, mpsc},
-    thread,
-    time::Duration,
-};
+use super::control::Control;
+use std::{fs, path::Path};
 
 /// The bytes of memory that this process may still take, where the system says: what the machine has, what its control groups (a
 /// container's limit) leave, and what its own limits (`ulimit -v`, `-d`) do.
-pub(super) fn free() -> Option<u64> {
+pub(crate) fn free() -> Option<u64> {
     let of_machine = kib(&text("/proc/meminfo"), "MemAvailable:");
     let of_groups = in_groups(&text("/proc/self/cgroup"), Path::new("/sys/fs/cgroup"));
     let of_process = [left_of("Max address space", "VmSize:"), left_of("Max data size", "VmData:")];
@@ -26,39 +20,29 @@ fn left_of(limit: &str, taken: &str) -> Option<u64> {
 }
 
 /// The bytes of addresses that this process may still take, if somebody has set a limit to that (`ulimit -v`).
-pub(super) fn addresses() -> Option<u64> {
+pub(crate) fn addresses() -> Option<u64> {
     left_of("Max address space", "VmSize:")
 }
 
 /// The addresses that so much memory takes while it is filled: a list that grows takes twice its room at once, and what gives memory out to
 /// threads takes addresses in advance (glibc 64 MiB for each), but not where there are none to spare, as what is small finds out.
-pub(super) const fn in_addresses(memory: u64) -> u64 {
+pub(crate) const fn in_addresses(memory: u64) -> u64 {
     const SMALL: u64 = 64 << 20;
     if memory <= SMALL { memory } else { memory.saturating_mul(2).saturating_add(2 * SMALL) }
 }
 
 /// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
-/// takes twice its room at once. `None`: it was stopped.
+/// takes twice its room at once. `None`: it was stopped. Whoever works looks now and then: a thread that did would itself take addresses in
+/// advance, for which there may be no room.
 pub(crate) fn watched<T>(needed: u64, control: &Control, work: impl FnOnce() -> T) -> Option<T> {
-    const LOOK: Duration = Duration::from_millis(50);
     let (Some(at_first), Some(_)) = (taken(), free()) else { return Some(work()) };
-    let (done, is_done) = mpsc::channel::<()>();
-    let watch = move || {
-        while is_done.recv_timeout(LOOK) == Err(mpsc::RecvTimeoutError::Timeout) {
-            let more = taken().unwrap_or(0).saturating_sub(at_first.saturating_add(needed));
-            if more > 0 && free().is_some_and(|free| free / 2 < more) {
-                return control.starves.store(true, Ordering::Relaxed);
-            }
-        }
-    };
-    let worked = thread::scope(|scope| {
-        // Where there is no thread to be had, nobody watches.
-        let _ = thread::Builder::new().spawn_scoped(scope, watch);
-        let worked = work();
-        drop(done);
-        worked
+    let most = at_first.saturating_add(needed);
+    control.watched_by(move || {
+        let more = taken().unwrap_or(0).saturating_sub(most);
+        more > 0 && free().is_some_and(|free| free / 2 < more)
     });
-    (!control.starves.swap(false, Ordering::Relaxed)).then_some(worked)
+    let worked = work();
+    (!control.unwatched()).then_some(worked)
 }
 
 /// The bytes of memory that this process has.
