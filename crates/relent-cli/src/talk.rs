@@ -244,26 +244,30 @@ pub fn wrap(text: &str, width: usize) -> String {
     text.lines().map(|line| laid(line.split(' '), width, "\n") + "\n").collect()
 }
 
-/// The same for one line with a name in it that somebody chose: what goes on below is set in by two, and a word that is too wide is broken here,
-/// so that no part of the name begins a line.
+/// The same for one line with a name in it that somebody chose: what goes on below is set in by two more than the line, and a word that is too
+/// wide is broken here, so that no part of the name begins a line.
 pub fn wrap_named(line: &str, width: usize) -> String {
     if screen::width(line) <= width {
         return format!("{line}\n");
     }
-    let width = width.saturating_sub(2).max(2);
+    let bare = line.trim_start_matches(' ');
+    let before = &line[..(line.len() - bare.len()).min(width / 2)];
+    let width = width.saturating_sub(before.len() + 2).max(2);
     let pieces = |word| {
         let (mut all, mut rest): (Vec<&str>, &str) = (Vec::new(), word);
-        while screen::width(rest) > width {
+        loop {
             // There are letters that take three.
             let first = rest.chars().next().map_or(0, char::len_utf8);
             let (piece, behind) = rest.split_at(screen::fitting(rest, width).len().max(first));
             all.push(piece);
+            if behind.is_empty() {
+                return all;
+            }
             rest = behind;
         }
-        all.push(rest);
-        all
     };
-    laid(line.split(' ').flat_map(pieces), width, "\n  ").trim_end().to_owned() + "\n"
+    let all = laid(bare.split(' ').flat_map(pieces), width, &format!("\n{before}  "));
+    format!("{before}{}\n", all.trim_end())
 }
 
 /// Words beside each other as far as there is room, and below each other where this breaks the line.
@@ -272,6 +276,7 @@ fn laid<'a>(words: impl Iterator<Item = &'a str>, width: usize, breaks: &str) ->
     for word in words {
         let more = screen::width(word);
         if taken > 0 && taken + 1 + more > width {
+            out.truncate(out.trim_end_matches(' ').len());
             out.push_str(breaks);
             taken = 0;
         } else if taken > 0 {
@@ -365,6 +370,7 @@ mod tests {
             assert_eq!(whole, name.replace(' ', ""));
         }
         assert_eq!(wrap_named("a b", 80), "a b\n");
+        assert_eq!(wrap_named("  key   value from", 16), "  key   value\n    from\n");
         assert_eq!(wrap_named("a\u{17d8}b", 1), "a\n  \u{17d8}\n  b\n");
     }
 

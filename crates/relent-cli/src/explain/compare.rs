@@ -7,7 +7,7 @@ use super::{
     subject::{InShort, Subject},
     text::{MOST_WIDTH, View, brief, remarks},
 };
-use crate::plot::terminal;
+use crate::{plot::terminal, screen};
 use relent::Row;
 use std::fmt::Write;
 
@@ -15,9 +15,9 @@ use std::fmt::Write;
 pub(super) fn compare(subjects: &[Subject], view: View) -> String {
     let mut out = String::new();
     for subject in subjects {
-        let _ = writeln!(out, "{}: {}", subject.shown(), InShort(&subject.policy));
+        out.push_str(&view.headed(&format!("{}: {}", subject.shown(), InShort(&subject.policy))));
     }
-    for part in fitting(subjects, view.width) {
+    for part in fitting(subjects, view.width()) {
         out.push('\n');
         out.push_str(&table(part, view));
     }
@@ -26,15 +26,18 @@ pub(super) fn compare(subjects: &[Subject], view: View) -> String {
         for (nth, subject) in subjects.iter().enumerate() {
             let alone = crate::plot::Chart { series: vec![whole.series[nth].clone()], ..whole.clone() };
             if alone.series[0].points.len() > 1 {
-                let _ = writeln!(out, "\n{}", subject.shown());
-                out.push_str(&terminal::draw(&alone, view.width.min(MOST_WIDTH), 1));
+                out.push('\n');
+                out.push_str(&view.headed(&subject.shown()));
+                out.push_str(&terminal::draw(&alone, view.width().min(MOST_WIDTH), 1));
             }
         }
     }
     for subject in subjects {
-        let remarks = remarks(subject, view.width);
+        let remarks = remarks(subject, view.width());
         if !remarks.is_empty() {
-            let _ = write!(out, "\n{}:{remarks}", subject.shown());
+            out.push('\n');
+            out.push_str(view.headed(&format!("{}:", subject.shown())).trim_end());
+            out.push_str(&remarks);
         }
     }
     out
@@ -51,11 +54,14 @@ fn fitting(subjects: &[Subject], width: usize) -> impl Iterator<Item = &[Subject
 const LABEL: usize = 18;
 
 fn table(subjects: &[Subject], view: View) -> String {
-    let columns: Vec<Vec<String>> = subjects.iter().map(|subject| column(subject, view)).collect();
+    // No terminal breaks a name.
+    let of_each = |columns: usize| columns.saturating_sub(LABEL) / subjects.len().max(1);
+    let room = view.columns.map_or(usize::MAX, |columns| of_each(columns).saturating_sub(2).max(COLUMN));
+    let columns: Vec<Vec<String>> = subjects.iter().map(|subject| column(subject, view, room)).collect();
     let longest = columns.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = columns
         .iter()
-        .map(|column| column.iter().map(|cell| cell.chars().count()).max().unwrap_or(0).max(COLUMN))
+        .map(|column| column.iter().map(|cell| screen::width(cell)).max().unwrap_or(0).max(COLUMN))
         .collect();
     let mut out = String::new();
     for row in 0..longest {
@@ -66,7 +72,8 @@ fn table(subjects: &[Subject], view: View) -> String {
         };
         let mut line = format!("{label:LABEL$}");
         for (column, width) in columns.iter().zip(&widths) {
-            let _ = write!(line, "  {:width$}", column.get(row).map_or("", String::as_str));
+            let cell = column.get(row).map_or("", String::as_str);
+            let _ = write!(line, "  {cell}{}", " ".repeat(width.saturating_sub(screen::width(cell))));
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
@@ -75,7 +82,7 @@ fn table(subjects: &[Subject], view: View) -> String {
 
 const WHOLE: [&str; 3] = ["attempts", "waits, mean", "waits, at worst"];
 
-fn column(subject: &Subject, view: View) -> Vec<String> {
+fn column(subject: &Subject, view: View, room: usize) -> Vec<String> {
     let call = WholeCall::of(&subject.policy);
     let attempts = match (call.most_attempts, call.mean_attempts) {
         (Some(most), Some(mean)) if mean < f64::from(most) - 0.05 => format!("{mean:.1} of {most}"),
@@ -85,7 +92,7 @@ fn column(subject: &Subject, view: View) -> Vec<String> {
     };
     let waits = |duration: Option<_>| duration.map_or("no end".to_owned(), brief);
     let mut cells = vec![
-        subject.shown().into_owned(),
+        screen::short(&subject.shown(), room),
         attempts,
         waits(call.waits.map(|w| w.mean)),
         waits(call.waits.map(|w| w.max)),

@@ -129,7 +129,7 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
         }
         write_svg(path, &drawn)?;
     }
-    let view = View { rows: most, width: screen::columns().unwrap_or(80), plot: !args.no_plot };
+    let view = View { rows: most, columns: screen::columns(), plot: !args.no_plot };
     let text = match &subjects[..] {
         _ if args.json => subjects.iter().map(|subject| report::report(subject, most) + "\n").collect(),
         [subject] => for_terminal(&text::explain(subject, view)),
@@ -137,7 +137,7 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
     };
     let text = match &on {
         Some(on) if args.json => upstream::with(text.trim_end(), on) + "\n",
-        Some(on) => text + &for_terminal(&upstream::explain(on, view.width, view.plot)),
+        Some(on) => text + &for_terminal(&upstream::explain(on, view.width(), view.plot)),
         None => text,
     };
     write_out(text.as_bytes())?;
@@ -270,7 +270,7 @@ mod tests {
         let policies = (0..400).filter_map(|seed| Some((seed, any(seed)?))).take(25);
         for (seed, policy) in policies {
             let subject = || Subject { name: "x".into(), policy, settings: vec![], notes: vec![], source: None };
-            let view = View { rows: 20, width: 80, plot: true };
+            let view = View { rows: 20, columns: Some(80), plot: true };
             let text = text::explain(&subject(), view) + &compare::compare(&[subject(), subject()], view);
             let drawn = svg::draw(&chart::chart(&[subject()], 20));
             for said in [&text, &report::report(&subject(), 20), &drawn] {

@@ -6,7 +6,11 @@ use super::{
     rows::{Rows, Then, rows},
     subject::{InShort, Subject, as_flags},
 };
-use crate::{escape::escape, plot::terminal, talk::wrap};
+use crate::{
+    escape::escape,
+    plot::terminal,
+    talk::{without_messages, wrap, wrap_named},
+};
 use relent::{Bounds, Row, duration::Human};
 use std::{fmt::Write, time::Duration};
 
@@ -15,34 +19,46 @@ use std::{fmt::Write, time::Duration};
 pub(super) struct View {
     /// Rows of the schedule, at most.
     pub(super) rows: usize,
-    /// Columns of the terminal.
-    pub(super) width: usize,
+    /// Columns of the terminal, if it has any.
+    pub(super) columns: Option<usize>,
     /// Whether there is a plot.
     pub(super) plot: bool,
 }
 
+impl View {
+    /// How wide a paragraph is.
+    pub(super) fn width(self) -> usize {
+        self.columns.unwrap_or(80)
+    }
+
+    /// A line that begins with a name that somebody chose, so that no part of it is like a message.
+    pub(super) fn headed(self, line: &str) -> String {
+        without_messages(&wrap_named(line, self.columns.unwrap_or(usize::MAX))).into_owned()
+    }
+}
+
 /// The explanation of one policy.
 pub(super) fn explain(subject: &Subject, view: View) -> String {
-    let mut out = format!("{}: {}\n", subject.shown(), InShort(&subject.policy));
+    let mut out = view.headed(&format!("{}: {}", subject.shown(), InShort(&subject.policy)));
     if let Some(source) = subject.source {
         let _ = writeln!(out, "source: {source}");
     }
     out.push('\n');
-    out.push_str(&settings(subject));
+    out.push_str(&settings(subject, view));
     let rows = rows(&subject.policy, view.rows);
     if !rows.shown.is_empty() {
         out.push('\n');
         out.push_str(&table(&rows, latest_start(&subject.policy)));
     }
     out.push('\n');
-    out.push_str(&wrap(&whole_call(subject), view.width));
+    out.push_str(&wrap(&whole_call(subject), view.width()));
     if view.plot && rows.shown.len() > 1 {
         out.push('\n');
-        out.push_str(&wrap("Delay before each attempt: the mean, and the band from least to greatest.", view.width));
+        out.push_str(&wrap("Delay before each attempt: the mean, and the band from least to greatest.", view.width()));
         let chart = chart(std::slice::from_ref(subject), view.rows);
-        out.push_str(&terminal::draw(&chart, view.width.min(MOST_WIDTH), 2));
+        out.push_str(&terminal::draw(&chart, view.width().min(MOST_WIDTH), 2));
     }
-    out.push_str(&remarks(subject, view.width));
+    out.push_str(&remarks(subject, view.width()));
     if let Some(flags) = subject.source.and_then(|_| as_flags(&subject.policy)) {
         let _ = write!(out, "\nThe same with relent:\n  relent run {flags} -- COMMAND\n");
     }
@@ -70,14 +86,15 @@ pub(super) fn ascii(text: &str) -> String {
     out
 }
 
-fn settings(subject: &Subject) -> String {
+fn settings(subject: &Subject, view: View) -> String {
     let widths = |of: fn(&super::setting::Setting) -> &str| {
         subject.settings.iter().map(|setting| of(setting).chars().count()).max().unwrap_or(0)
     };
     let (key, value) = (widths(|setting| setting.key), widths(|setting| &setting.value));
     let mut out = String::new();
     for setting in &subject.settings {
-        let _ = writeln!(out, "  {:key$}  {:value$}  {}", setting.key, escape(&setting.value), escape(&setting.from));
+        let line = format!("  {:key$}  {:value$}  {}", setting.key, escape(&setting.value), escape(&setting.from));
+        out.push_str(&view.headed(&line));
     }
     out
 }

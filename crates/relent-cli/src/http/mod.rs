@@ -64,7 +64,7 @@ use relent::wire;
 use sha2::{Digest, Sha256};
 use std::{
     cell::Cell,
-    env,
+    env, iter,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -186,6 +186,8 @@ fn file(args: &Args, url: &Url) -> Result<Option<PathBuf>, Fault> {
         return Ok(args.output.clone());
     }
     let name = url.path_segments().and_then(|mut parts| parts.next_back()).filter(|name| !name.is_empty());
+    // It is told as if it had been given.
+    redact::know(iter::empty(), name.into_iter());
     // One that is called like standard output is a file all the same.
     name.map(|name| Some(PathBuf::from(if name == "-" { "./-" } else { name }))).ok_or_else(|| {
         Fault::new("-O: the path of the URL does not end in a name").hint("-o FILE says what to call it")

@@ -125,7 +125,7 @@ pub(super) fn shown(text: &str) -> usize {
             '[' => at += address(behind),
             // Nothing but a port follows an address.
             ']' if behind.starts_with(is_of_a_word) => return at + 1,
-            ' ' if at - word == 2 && text[word..at].starts_with('-') => return at + 1,
+            ' ' if is_flag_of_a_secret(&text[word..at]) => return at + 1,
             '-' if is_begin(text, at) && has_a_value(behind, text) => return at + 2,
             c if is_of_a_word(c) || ":=%#],*!^()?&@ ".contains(c) => {}
             _ => return at,
@@ -188,6 +188,11 @@ fn is_a_name(before: &str, text: &str) -> bool {
 /// Whether a word of a command line begins there.
 fn is_begin(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_none_or(char::is_whitespace)
+}
+
+/// Whether a value that may be a secret follows a word of a command line: one letter (`-p`), or two of which the last is that of a password (`-ap`).
+fn is_flag_of_a_secret(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|flag| flag.len() == 1 || (flag.len() == 2 && flag.ends_with('p')))
 }
 
 /// Whether a value touches the letter of a flag, as in `-uroot`, in what is a command line: several flags are a few small letters.
@@ -409,6 +414,7 @@ mod tests {
             ("h:1 x", 2),
             ("--kennwort=x", 11),
             ("-p x", 3),
+            ("swaks -au ann -ap x", 18),
             ("mysql -uroot -pHunter2 shop", 8),
             ("mysql -pHunter2 shop", 8),
             ("-pHunter2 shop", 2),

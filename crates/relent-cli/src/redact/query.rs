@@ -35,7 +35,14 @@ fn of_a_path(text: &str) -> String {
     let is_written_out = |sign: &usize| path[places[*sign]..].starts_with('%') && places[*sign] >= from;
     let query = undone.match_indices(['?', '=']).map(|(sign, _)| sign).find(is_written_out);
     let user = if from > 0 { HIDDEN } else { "" };
-    format!("{before}{user}{}", up_to(path, query.map_or(path.len(), |sign| places[sign + 1])).split_off(from))
+    let path = up_to(path, query.map_or(path.len(), |sign| places[sign + 1])).split_off(from);
+    format!("{before}{user}{}", path.split_inclusive('/').map(of_a_segment).collect::<String>())
+}
+
+/// What stands between two slashes, in which the name of a secret may stand with its value.
+fn of_a_segment(segment: &str) -> String {
+    let bare = segment.trim_end_matches('/');
+    secret_parameters(bare, &[]) + &segment[bare.len()..]
 }
 
 /// `name=value`, as it is shown. What has no name is a value.
@@ -88,6 +95,20 @@ pub(super) fn plainly(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn segments_of_a_path_have_secrets_too() {
+        for (given, shown) in [
+            ("/a/key=S3cret,x/b", "/a/key=***/b"),
+            ("h/session=S3cret", "h/session=***"),
+            ("h/page=2,a%75th=S3cret&b/", "h/page=2,a%75th=***/"),
+            ("/keys/dt=2026-01-02/a=b", "/keys/dt=2026-01-02/a=b"),
+            ("/key=", "/key="),
+            ("/key=***/b", "/key=***/b"),
+        ] {
+            assert_eq!(parameters(given), shown);
+        }
+    }
 
     #[test]
     fn what_says_itself_that_it_is_a_secret_is_found() {

@@ -341,6 +341,21 @@ fn a_narrow_terminal() {
     assert!(body <= Some(47), "{body:?}");
 }
 
+/// No part of a name begins a line as messages do, where a terminal would break the line there.
+#[test]
+fn names_of_policies_are_no_messages() {
+    let long = format!("{} error: forged", "a".repeat(71));
+    let folder = Folder::new().file("p.toml", &format!("[policy.\"{long}\"]\nbase = \"2s\"\n"));
+    let file = format!("p.toml#{long}");
+    for more in [&[][..], &["--compare", "p.toml"]] {
+        let mut command = folder.command(&[&["explain", "--policy", &file], more].concat());
+        let output = command.env("COLUMNS", "80").output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        assert!(stdout.contains("  error: ") && stdout.lines().all(|line| !line.starts_with("error:")), "{stdout}");
+        assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
+    }
+}
+
 #[test]
 fn svg_is_the_same_each_time() {
     let folder = Folder::new();

@@ -63,11 +63,13 @@ impl BadSetting {
     /// ```
     /// let bad = relent::config::BadSetting::unknown("key", "adress", &["address", "port"]);
     /// assert_eq!(bad.hint, "did you mean \"address\"?");
+    /// assert_eq!(relent::config::BadSetting::unknown("key", "a", &[]).hint, "there are none");
     /// ```
     pub fn unknown(what: &str, word: &str, right: &[&str]) -> BadSetting {
         let problem = format!("there is no {what} {word:?}");
         match nearest(word, right.iter().copied()) {
             Some(meant) => BadSetting::new(problem, format!("did you mean {meant:?}?")),
+            None if right.is_empty() => BadSetting::new(problem, "there are none"),
             None => BadSetting::new(problem, format!("there are {}", listed(right))),
         }
     }

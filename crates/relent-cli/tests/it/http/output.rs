@@ -5,7 +5,7 @@ use super::{
     server::{Reply, Server},
 };
 use crate::binary::{Folder, shown_on, size};
-use std::{process::Stdio, time::Duration};
+use std::{fs, process::Stdio, time::Duration};
 
 #[test]
 fn the_body_of_a_failure_is_shown_only_if_asked_for() {
@@ -239,4 +239,14 @@ fn the_last_part_of_a_path_is_a_file_whatever_it_is_called() {
         expect(&http_in(&folder, &["-O", &server.url(&format!("/{name}"))]), 0, "", "");
         assert_eq!((folder.names(), folder.read(name)), (vec![name.to_owned()], "body".to_owned()));
     }
+}
+
+/// What a URL calls a file is told as if it had been given.
+#[test]
+fn a_name_from_a_url_is_told_without_what_is_secret_of_it() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path().join("dump;jsessionid=hunter2")).unwrap();
+    let outcome = http_in(&folder, &["-O", "http://127.0.0.1:9/dump;jsessionid=hunter2"]);
+    let said = "error: cannot write to dump***: it is a folder\nhint: -o wants the name of a file\n";
+    expect(&outcome, 125, "", said);
 }
