@@ -46,7 +46,7 @@ pub(crate) use headers::{hidden_of_header, is_known_header, is_of_urls};
 pub(crate) use lines::{is_beneath_a_secret, lines_of_a_file};
 pub use names::is_secret;
 pub(crate) use pairs::secrets_of_a_pair;
-pub(crate) use plain::narrow;
+pub(crate) use plain::narrowed;
 pub use texts::text;
 pub(crate) use texts::title;
 pub(crate) use url::path;

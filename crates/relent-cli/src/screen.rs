@@ -53,6 +53,32 @@ fn drawn_alone(c: char) -> usize {
     }
 }
 
+/// The columns that a text takes where all but ASCII takes two, as letters of many scripts do in terminals of East Asia (UAX #11: ambiguous): as
+/// many as anywhere.
+///
+/// ```
+/// use relent_cli::screen::{width, widest};
+///
+/// assert_eq!((width("α=1"), widest("α=1"), widest("字")), (3, 4, 2));
+/// ```
+pub fn widest(text: &str) -> usize {
+    text.chars().map(drawn_widest).sum()
+}
+
+fn drawn_widest(c: char) -> usize {
+    drawn_alone(c).max(if c.is_ascii() { 1 } else { 2 })
+}
+
+/// How many bytes of a text take so many columns everywhere.
+pub(crate) fn surely_fitting(text: &str, most: usize) -> usize {
+    let mut taken = 0;
+    let end = text.char_indices().find_map(|(at, c)| {
+        taken += drawn_widest(c);
+        (taken > most).then_some(at)
+    });
+    end.unwrap_or(text.len())
+}
+
 /// Whether a sign takes no column: nobody sees it, or it is a part of the one before.
 pub fn is_no_column(c: char) -> bool {
     c.width().unwrap_or(0) == 0

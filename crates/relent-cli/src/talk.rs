@@ -241,13 +241,13 @@ fn paint(word: &str, colour: &str) -> String {
 
 /// Breaks lines between words so that none is wider than `width` columns, if no word is.
 pub fn wrap(text: &str, width: usize) -> String {
-    text.lines().map(|line| laid(line.split(' '), width, "\n") + "\n").collect()
+    text.lines().map(|line| laid(line.split(' '), width, "\n", screen::width) + "\n").collect()
 }
 
 /// The same for one line with a name in it that somebody chose: what goes on below is set in by two more than the line, and a word that is too
 /// wide is broken here, so that no part of the name begins a line.
 pub fn wrap_named(line: &str, width: usize) -> String {
-    if screen::width(line) <= width {
+    if screen::widest(line) <= width {
         return format!("{line}\n");
     }
     let bare = line.trim_start_matches(' ');
@@ -258,7 +258,7 @@ pub fn wrap_named(line: &str, width: usize) -> String {
         loop {
             // There are letters that take three.
             let first = rest.chars().next().map_or(0, char::len_utf8);
-            let (piece, behind) = rest.split_at(screen::fitting(rest, width).len().max(first));
+            let (piece, behind) = rest.split_at(screen::surely_fitting(rest, width).max(first));
             all.push(piece);
             if behind.is_empty() {
                 return all;
@@ -266,15 +266,15 @@ pub fn wrap_named(line: &str, width: usize) -> String {
             rest = behind;
         }
     };
-    let all = laid(bare.split(' ').flat_map(pieces), width, &format!("\n{before}  "));
+    let all = laid(bare.split(' ').flat_map(pieces), width, &format!("\n{before}  "), screen::widest);
     format!("{before}{}\n", all.trim_end())
 }
 
 /// Words beside each other as far as there is room, and below each other where this breaks the line.
-fn laid<'a>(words: impl Iterator<Item = &'a str>, width: usize, breaks: &str) -> String {
+fn laid<'a>(words: impl Iterator<Item = &'a str>, width: usize, breaks: &str, width_of: fn(&str) -> usize) -> String {
     let (mut out, mut taken) = (String::new(), 0);
     for word in words {
-        let more = screen::width(word);
+        let more = width_of(word);
         if taken > 0 && taken + 1 + more > width {
             out.truncate(out.trim_end_matches(' ').len());
             out.push_str(breaks);
@@ -310,22 +310,49 @@ pub fn write_out(data: &[u8]) -> Result<(), Fault> {
     is_written(output::open().and_then(|mut stdout| stdout.write_all(data).and_then(|()| stdout.flush())))
 }
 
-/// A text for people in which names that somebody chose may begin lines: those that look like messages are set in.
+/// A text for people in which names that somebody chose may stand anywhere: lines that look like messages are set in, and so is what a terminal
+/// would take to a line of its own.
 pub(crate) fn without_messages(text: &str) -> Cow<'_, str> {
     let lines = || text.split_inclusive('\n');
     if !lines().any(is_like_a_message) {
+        return broken(text);
+    }
+    let all: String = lines().flat_map(|line| [if is_like_a_message(line) { "  " } else { "" }, line]).collect();
+    Cow::Owned(broken(&all).into_owned())
+}
+
+/// A text in which relent has messages of its own: lines that a terminal would break where what follows may look like one are broken here. What
+/// is there to be copied stays as it is.
+pub(crate) fn broken(text: &str) -> Cow<'_, str> {
+    broken_at(text, screen::columns().unwrap_or(usize::MAX))
+}
+
+fn broken_at(text: &str, columns: usize) -> Cow<'_, str> {
+    // JSON is for programs.
+    let is_wide = |line: &str| line.len() > columns / 2 && !line.starts_with('{') && screen::widest(line) > columns;
+    let may_begin = |line: &str| line.char_indices().skip(1).any(|(at, _)| is_like_a_message(&line[at..]));
+    let is_broken = |line: &str| is_wide(line.trim_end()) && may_begin(line);
+    if !text.split_inclusive('\n').any(is_broken) {
         return Cow::Borrowed(text);
     }
-    lines().flat_map(|line| [if is_like_a_message(line) { "  " } else { "" }, line]).collect()
+    let lines = text.split_inclusive('\n').map(|line| match is_broken(line) {
+        true => wrap_named(line.trim_end(), columns),
+        false => line.to_owned(),
+    });
+    Cow::Owned(lines.collect())
 }
 
 /// Whether a line begins as messages do, for who sees it: some of its letters may be those of another script that look alike.
 fn is_like_a_message(line: &str) -> bool {
-    let seen: String = line.chars().filter(|c| !screen::is_no_column(*c)).take("warning:".len()).collect();
-    let seen = redact::narrow(&seen);
     ["error:", "hint:", "note:", "relent:", "warning:"].iter().any(|begin| {
-        let same = || begin.chars().zip(seen.chars());
-        same().count() == begin.len() && same().all(|(a, b)| a == b || !b.is_ascii()) && same().any(|(a, b)| a == b)
+        let mut seen = line.chars().filter(|c| !screen::is_no_column(*c)).map(redact::narrowed);
+        let mut is_any_same = false;
+        begin.chars().all(|a| {
+            seen.next().is_some_and(|b| {
+                is_any_same |= a == b;
+                a == b || !b.is_ascii()
+            })
+        }) && is_any_same
     })
 }
 
@@ -372,6 +399,20 @@ mod tests {
         assert_eq!(wrap_named("a b", 80), "a b\n");
         assert_eq!(wrap_named("  key   value from", 16), "  key   value\n    from\n");
         assert_eq!(wrap_named("a\u{17d8}b", 1), "a\n  \u{17d8}\n  b\n");
+    }
+
+    #[test]
+    fn no_terminal_makes_a_message_of_what_it_breaks() {
+        let name = |begin: &str, times: usize| format!("a: {}error:\u{a0}x", begin.repeat(times));
+        for (line, columns) in [(name("a", 77), 80), (name("\u{3b1}", 40), 80), (name("b ", 40), 80), (name("a", 5), 4)]
+        {
+            let told = broken_at(&line, columns).into_owned();
+            assert!(told.lines().all(|line| screen::widest(line) <= columns), "{told}");
+            assert!(told.lines().count() > 1 && told.lines().skip(1).all(|line| line.starts_with("  ")), "{told}");
+        }
+        let long = format!("error: {}\n{{\"a\": \"{}error: x\"}}\n", "a".repeat(90), "b".repeat(90));
+        assert!(matches!(broken_at(&long, 80), Cow::Borrowed(_)));
+        assert!(matches!(broken_at(&name("a", 60), 80), Cow::Borrowed(_)));
     }
 
     #[test]

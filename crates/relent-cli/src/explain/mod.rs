@@ -26,7 +26,7 @@ use crate::{
     plot::svg,
     policy_args::CallArgs,
     screen,
-    talk::{Fault, HushArgs, plain, write_out},
+    talk::{Fault, HushArgs, broken, plain, write_out},
     whole_file,
 };
 use std::{
@@ -162,7 +162,7 @@ fn on_upstream(args: &Args, subjects: &[Subject]) -> Result<Option<upstream::OnU
 /// Text that may name what others wrote.
 fn for_terminal(text: &str) -> String {
     let text = if screen::unicode() { Cow::Borrowed(text) } else { Cow::Owned(text::ascii(text)) };
-    escape_lines(&text).into_owned()
+    broken(&escape_lines(&text)).into_owned()
 }
 
 /// The profiles, a line each.

@@ -91,7 +91,9 @@ pub(super) fn undone(response: Response) -> Response {
 
 /// Whether a body ends where its server hangs up (RFC 9112, 6.3), which may be anywhere.
 fn is_until_it_hangs_up(head: &http::response::Parts, body: &reqwest::Body) -> bool {
-    let is_framed = head.version >= Version::HTTP_2 || head.headers.contains_key(header::TRANSFER_ENCODING);
+    let codings = listed(&head.headers, header::TRANSFER_ENCODING);
+    let is_framed =
+        head.version >= Version::HTTP_2 || codings.iter().any(|coding| !coding.eq_ignore_ascii_case("identity"));
     !is_framed && !http_body::Body::is_end_stream(body) && http_body::Body::size_hint(body).exact().is_none()
 }
 

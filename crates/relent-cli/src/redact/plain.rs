@@ -340,7 +340,7 @@ fn address(text: &str) -> usize {
 }
 
 /// A text with the signs and letters that an input method writes wide as everybody else writes them, one for one.
-pub(crate) fn narrow(text: &str) -> Cow<'_, str> {
+pub(super) fn narrow(text: &str) -> Cow<'_, str> {
     match text.is_ascii() || text.chars().all(|c| narrowed(c) == c) {
         true => Cow::Borrowed(text),
         false => Cow::Owned(text.chars().map(narrowed).collect()),
@@ -348,7 +348,7 @@ pub(crate) fn narrow(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for one of them.
-pub(super) fn narrowed(c: char) -> char {
+pub(crate) fn narrowed(c: char) -> char {
     match c {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
         '\u{3000}' => ' ',

@@ -92,6 +92,11 @@ impl Checked {
         }
     }
 
+    /// What the server says that it is, in a few words.
+    fn version(&self) -> String {
+        redact::text(&self.about.version).chars().take(100).collect()
+    }
+
     /// What to know before relying on it.
     fn cautions(&self) -> Vec<String> {
         let mut cautions: Vec<String> =
@@ -117,7 +122,7 @@ impl Checked {
             }
         };
         row(&mut out, "store", &place::shown(&self.url));
-        row(&mut out, "engine", &format!("{} {}{schema}", about.engine, redact::text(&about.version)));
+        row(&mut out, "engine", &format!("{} {}{schema}", about.engine, self.version()));
         row(&mut out, "promises", &redact::text(&about.durability));
         for caution in self.cautions() {
             row(&mut out, "caution", &caution);
@@ -136,7 +141,7 @@ impl Checked {
         object
             .text("store", &place::shown(&self.url))
             .text("engine", about.engine)
-            .text("version", &redact::text(&about.version))
+            .text("version", &self.version())
             .raw("schema", &about.schema.map_or("null".to_owned(), |schema| schema.to_string()))
             .text("promises", &redact::text(&about.durability))
             .raw("cautions", &array(cautions.iter().map(|caution| quoted(caution))))
