@@ -105,7 +105,8 @@ impl Subject {
 
 impl From<Reading> for Subject {
     fn from(reading: Reading) -> Subject {
-        let Reading { name, policy, settings, notes, source } = reading;
+        let Reading { name, policy, mut settings, notes, source } = reading;
+        settings.iter_mut().for_each(|setting| setting.from = redact::text(&setting.from).into_owned());
         Subject { name: redact::text(&name).into_owned(), policy, settings, notes, source: Some(source) }
     }
 }

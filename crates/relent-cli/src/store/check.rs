@@ -99,9 +99,9 @@ impl Checked {
 
     /// What to know before relying on it.
     fn cautions(&self) -> Vec<String> {
-        let mut cautions: Vec<String> =
-            self.about.cautions.iter().map(|text| redact::text(text).into_owned()).collect();
-        cautions.extend(place::file_of(&self.url).into_iter().flat_map(owners::of_all));
+        let of_file = place::file_of(&self.url).into_iter().flat_map(owners::of_all);
+        let all = self.about.cautions.iter().cloned().chain(of_file);
+        let mut cautions: Vec<String> = all.map(|text| redact::text(&text).into_owned()).collect();
         if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
             cautions.insert(
                 0,

@@ -356,6 +356,25 @@ fn names_of_policies_are_no_messages() {
     }
 }
 
+/// Wherever it says what came from which file.
+#[test]
+fn a_secret_in_the_name_of_a_file_is_told_nowhere() {
+    let policy =
+        "[policy.x]\nupstream = \"u\"\n[upstream.u]\nbudget = { ratio = 0.1 }\nbreaker = { consecutive = 5 }\n";
+    let folder = Folder::new().file("password=Hunter2Kx", policy).file("x.service", "[Service]\nRestart=always\n");
+    let more = folder.path().join("password=Hunter2Kx.d/x.service.d");
+    fs::create_dir_all(&more).unwrap();
+    fs::write(more.join("a.conf"), "[Service]\nRestartSec=7\n").unwrap();
+    fs::rename(folder.path().join("x.service"), more.with_file_name("x.service")).unwrap();
+    for args in [["--policy", "password=Hunter2Kx"], ["--systemd", "password=Hunter2Kx.d/x.service"]] {
+        for json in [&[][..], &["--json"]] {
+            let outcome = folder.relent(&[&["explain"], &args[..], json].concat());
+            assert!(outcome.code == Some(0) && outcome.stdout.contains("***"), "{outcome:?}");
+            assert!(!outcome.stdout.contains("Hunter2Kx"), "{}", outcome.stdout);
+        }
+    }
+}
+
 #[test]
 fn svg_is_the_same_each_time() {
     let folder = Folder::new();

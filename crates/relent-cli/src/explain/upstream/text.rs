@@ -57,7 +57,7 @@ fn settings(on: &OnUpstream) -> String {
     let mut out = String::new();
     for (key, value) in text.lines().filter_map(|line| line.split_once(" = ")) {
         let is_flag = said.contains(&(true, key));
-        let from = if is_flag { format!("--{key}") } else { escape(origin).into_owned() };
+        let from = if is_flag { format!("--{key}") } else { escape(&redact::text(origin)).into_owned() };
         let value = value.trim_start_matches("{ ").trim_end_matches(" }").replace(" = ", "=").replace('"', "");
         let _ = writeln!(out, "  {key:7}  {from}: {value}");
     }
