@@ -71,9 +71,14 @@ fn drawn_widest(c: char) -> usize {
 
 /// How many bytes of a text take so many columns everywhere.
 pub(crate) fn surely_fitting(text: &str, most: usize) -> usize {
+    within(text, most, |_, c| drawn_widest(c))
+}
+
+/// How many bytes of a text take so many columns, each sign those that are said of it and its place.
+fn within(text: &str, most: usize, columns: impl Fn(usize, char) -> usize) -> usize {
     let mut taken = 0;
     let end = text.char_indices().find_map(|(at, c)| {
-        taken += drawn_widest(c);
+        taken += columns(at, c);
         (taken > most).then_some(at)
     });
     end.unwrap_or(text.len())
@@ -93,14 +98,10 @@ pub fn is_no_column(c: char) -> bool {
 /// assert_eq!(fitting("1\u{fe0f}2\u{fe0f}", 3), "1\u{fe0f}");
 /// ```
 pub fn fitting(text: &str, most: usize) -> &str {
-    let mut taken = 0;
-    let end = text.char_indices().find_map(|(at, c)| {
+    &text[..within(text, most, |at, c| {
         // What follows some signs makes pictures of them, which take two.
-        let is_picture = text[at + c.len_utf8()..].starts_with('\u{fe0f}');
-        taken += if is_picture { 2 } else { drawn_alone(c) };
-        (taken > most).then_some(at)
-    });
-    &text[..end.unwrap_or(text.len())]
+        if text[at + c.len_utf8()..].starts_with('\u{fe0f}') { 2 } else { drawn_alone(c) }
+    })]
 }
 
 /// A name in so many columns, with a `~` where more of it was.

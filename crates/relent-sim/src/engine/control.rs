@@ -98,7 +98,7 @@ impl Control {
             && let Ok(mut watch) = self.watch.try_lock()
             && let Some(watch) = watch.as_mut().filter(|watch| watch.next <= Instant::now())
         {
-            self.starves.store((watch.starves)(), Ordering::Relaxed);
+            self.starves.fetch_or((watch.starves)(), Ordering::Relaxed);
             watch.next = Instant::now() + LOOK;
         }
         self.starves.load(Ordering::Relaxed)

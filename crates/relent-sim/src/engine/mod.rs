@@ -1,4 +1,4 @@
-//! How it is computed: the queue of events, the sorting of it, random draws, threads, and the engines that count clients
+//! How it is computed: the queue of events, the sorting of it, random draws, threads, memory, and the engines that count clients
 //! instead of naming them. Nothing here knows what happens in a world, except for the herds that are counted.
 
 mod arrival_times;
