@@ -26,23 +26,62 @@ pub(crate) fn is_same(owner: u32, other: u32) -> bool {
     owner == other && is_known(owner)
 }
 
-/// Whether a number is that of one user. In a namespace of users all that it does not know have the same.
-pub(crate) fn is_known(owner: u32) -> bool {
-    static UNKNOWN: OnceLock<Option<u32>> = OnceLock::new();
-    *UNKNOWN.get_or_init(|| {
-        let all = system_text::read("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()?;
-        (!maps(&system_text::read("/proc/self/uid_map").ok()?, all)).then_some(all)
-    }) != Some(owner)
+/// Whether two things have one group.
+pub(crate) fn is_same_group(group: u32, other: u32) -> bool {
+    group == other && groups().has(group)
 }
 
-/// Whether a namespace has a user, or a group, of this number.
-pub(crate) fn maps(map: &str, user: u32) -> bool {
-    map.lines().any(|line| {
+/// Whether a number is that of one user. In a namespace of users all that it does not know have the same.
+pub(crate) fn is_known(owner: u32) -> bool {
+    users().has(owner)
+}
+
+/// The numbers of users, or of groups, in a namespace of users.
+struct Numbers {
+    map: Option<String>,
+    /// What all have that it does not know.
+    unknown: Option<u32>,
+}
+
+fn users() -> &'static Numbers {
+    static USERS: OnceLock<Numbers> = OnceLock::new();
+    USERS.get_or_init(|| Numbers::read("uid"))
+}
+
+fn groups() -> &'static Numbers {
+    static GROUPS: OnceLock<Numbers> = OnceLock::new();
+    GROUPS.get_or_init(|| Numbers::read("gid"))
+}
+
+impl Numbers {
+    fn read(kind: &str) -> Numbers {
+        let unknown = system_text::read(format!("/proc/sys/kernel/overflow{kind}"));
+        Numbers::of(system_text::read(format!("/proc/self/{kind}_map")).ok(), unknown.ok())
+    }
+
+    fn of(map: Option<String>, unknown: Option<String>) -> Numbers {
+        let unknown = unknown.and_then(|number| number.trim().parse().ok());
+        let unknown = unknown.filter(|number| map.as_ref().is_some_and(|map| outside(map, *number).is_none()));
+        Numbers { map, unknown }
+    }
+
+    fn has(&self, number: u32) -> bool {
+        self.unknown != Some(number)
+    }
+
+    /// What has a number here has this one around the namespace.
+    fn outside(&self, number: u32) -> Option<u32> {
+        self.map.as_ref().map_or(Some(number), |map| outside(map, number))
+    }
+}
+
+/// What a user, or a group, of this number in a namespace has around it, if it has one.
+fn outside(map: &str, number: u32) -> Option<u32> {
+    map.lines().find_map(|line| {
         let mut numbers = line.split_whitespace().map(str::parse::<u32>);
-        let (Some(Ok(first)), Some(Ok(_)), Some(Ok(count))) = (numbers.next(), numbers.next(), numbers.next()) else {
-            return false;
-        };
-        user >= first && user - first < count
+        let (first, there, count) = (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+        let nth = number.checked_sub(first).filter(|nth| *nth < count)?;
+        there.checked_add(nth)
     })
 }
 
@@ -52,9 +91,14 @@ pub(crate) fn is_own_group(group: u32) -> bool {
     is_alone_in(group, geteuid().as_raw())
 }
 
-/// The same of another user.
+/// The same of another user. In a namespace of users the list of those who are in a group may be the one around it.
 fn is_alone_in(group: u32, user: u32) -> bool {
-    group == user && !has_others(group, user)
+    let is_alone = |group, user| group == user && !has_others(group, user);
+    let is_alone_outside = match (groups().outside(group), users().outside(user)) {
+        (Some(there), Some(user_there)) => (there, user_there) == (group, user) || is_alone(there, user_there),
+        _ => false,
+    };
+    is_alone_outside && is_alone(group, user)
 }
 
 /// Whether anybody else is in a user's group, as far as the system lists its members and users.
@@ -128,7 +172,7 @@ fn is_open(folder: &Metadata, path: &Path) -> bool {
 pub(crate) fn anew(file: &Metadata, folder: &Metadata) -> u32 {
     let of_new_ones = if folder.mode() & 0o2000 != 0 { folder.gid() } else { getegid().as_raw() };
     let mode = file.mode() & 0o777 & !mask();
-    if file.gid() == of_new_ones { mode } else { as_everybody(mode) }
+    if is_same_group(file.gid(), of_new_ones) { mode } else { as_everybody(mode) }
 }
 
 /// Permissions by which the group may do no more than everybody.
@@ -340,9 +384,20 @@ mod tests {
 
     #[test]
     fn whom_a_namespace_does_not_know_is_nobody_there() {
+        let maps = |map: &str, number| outside(map, number).is_some();
         assert!(maps("         0          0 4294967295\n", 65_534));
         assert!(!maps("", 65_534) && !maps("0 1000 1\n", 65_534) && !maps("0 100000 65534\n", 65_534));
         assert!(maps("0 1000 1\n1 100000 65536\n", 65_534) && maps("0 1000 1\n", 0) && !maps("x\n", 0));
+        let numbers = |map: &str| Numbers::of(Some(map.to_owned()), Some("65534\n".to_owned()));
+        let (all, some) = (numbers("0 0 4294967295\n"), numbers("0 1000 1\n5 100000 2\n"));
+        assert!(all.has(65_534) && all.has(7) && !some.has(65_534) && some.has(6));
+        let outside = |number| (all.outside(number), some.outside(number));
+        assert_eq!(
+            [0, 1, 6, 7].map(outside),
+            [(Some(0), Some(1000)), (Some(1), None), (Some(6), Some(100_001)), (Some(7), None)]
+        );
+        let nothing_told = Numbers::of(None, Some("65534".to_owned()));
+        assert!(nothing_told.has(65_534) && nothing_told.outside(65_534) == Some(65_534));
     }
 
     #[test]

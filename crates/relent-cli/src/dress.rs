@@ -47,7 +47,7 @@ impl Dress {
     ///
     /// It cannot be given to the owner, or otherwise dressed.
     pub(crate) fn loses_its_group(&self, place: &Place, made: &Metadata) -> io::Result<bool> {
-        if self.of.is_none_or(|of| of == (made.uid(), made.gid())) {
+        if self.of.is_none_or(|(owner, group)| owner == made.uid() && access::is_same_group(group, made.gid())) {
             return Ok(false);
         }
         let _undisturbed = Undisturbed::begin();
@@ -67,7 +67,7 @@ impl Dress {
             as_far_as_it_is_ours(access::take_list(file), made.uid())?;
         }
         if let Some((_, group)) = self.of
-            && made.gid() != group
+            && !access::is_same_group(made.gid(), group)
             && fchown(file, None, Some(group.into())).is_err()
         {
             (mode, has_group) = (access::as_everybody(mode), false);

@@ -345,15 +345,31 @@ fn broken_at(text: &str, columns: usize) -> Cow<'_, str> {
 /// Whether a line begins as messages do, for who sees it: some of its letters may be those of another script that look alike.
 fn is_like_a_message(line: &str) -> bool {
     ["error:", "hint:", "note:", "relent:", "warning:"].iter().any(|begin| {
-        let mut seen = line.chars().filter(|c| !screen::is_no_column(*c)).map(redact::narrowed);
+        let mut seen = line.chars().filter(|c| !screen::is_no_column(*c)).map(looks_like);
         let mut is_any_same = false;
         begin.chars().all(|a| {
             seen.next().is_some_and(|b| {
-                is_any_same |= a == b;
-                a == b || !b.is_ascii()
+                let is_same = a == b || a == 'l' && b == 'i';
+                is_any_same |= is_same;
+                is_same || !b.is_ascii()
             })
         }) && is_any_same
     })
+}
+
+/// The small letter, or the colon, that a sign looks like, if it is one of those that do; of the rest of Unicode nobody says.
+fn looks_like(c: char) -> char {
+    match c {
+        '1' | '|' => 'l',
+        '0' => 'o',
+        '\u{2d0}' | '\u{2d1}' | '\u{2f8}' | '\u{589}' | '\u{5c3}' | '\u{703}' | '\u{704}' | '\u{1361}' | '\u{16ec}' => {
+            ':'
+        }
+        '\u{17d6}' | '\u{1804}' | '\u{205a}' | '\u{2982}' | '\u{a4fd}' | '\u{fe13}' | '\u{fe30}' | '\u{1d108}' => ':',
+        // Mathematical letters: alphabets, one behind the other.
+        '\u{1d400}'..='\u{1d6a3}' => char::from(b'a' + ((u32::from(c) - 0x1d400) % 26) as u8),
+        c => redact::narrowed(c).to_ascii_lowercase(),
+    }
 }
 
 /// The same of what was done until a signal came, which was heard: a reader that does not read does not get the rest.
@@ -425,6 +441,11 @@ mod tests {
             "error\u{2236} x",
             "\u{435}rror: x",
             "\u{ff45}\u{ff52}\u{ff52}\u{ff4f}\u{ff52}\u{ff1a} x",
+            "\u{1d68e}\u{1d69b}\u{1d69b}\u{1d698}\u{1d69b}\u{2d0} x",
+            "\u{435}\u{433}\u{433}\u{43e}\u{433}\u{205a} x",
+            "reIent: x",
+            "Err0r: x",
+            "re|ent: x",
         ];
         for line in alike {
             assert!(is_like_a_message(line), "{line}");

@@ -66,6 +66,8 @@ pub mod layer;
 mod lease;
 mod memory;
 mod notice;
+#[cfg(all(unix, any(feature = "sqlite", feature = "redis", feature = "postgres")))]
+mod numbers;
 mod once;
 mod pace;
 mod patience;

@@ -3,7 +3,7 @@
 //! Where everybody may make something, as in `/tmp`, anybody can wait in the place of a server that is not up, or not yet: who asks there would
 //! tell them the password, and believe their answers. The system knows whose process it is.
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, numbers};
 use rustix::process::geteuid;
 use std::{
     ffi::OsString,
@@ -32,7 +32,9 @@ pub(crate) fn check(stream: &UnixStream, socket: &Path) -> Result<(), Error> {
 
 fn is_believed(peer: u32, folder: &Path) -> bool {
     let ours = geteuid().as_raw();
-    peer == 0 || (is_known(peer) && (peer == ours || owner(folder, ours).is_ok_and(|owner| owner == Some(peer))))
+    peer == 0
+        || (numbers::is_known("uid", peer)
+            && (peer == ours || owner(folder, ours).is_ok_and(|owner| owner == Some(peer))))
 }
 
 /// Who owns the folder that a path leads to, if nobody can have put there another who owns no folder on the way.
@@ -69,23 +71,8 @@ fn owner(folder: &Path, ours: u32) -> io::Result<Option<u32>> {
 /// where it is, and that if it is like `/tmp`.
 fn may_be_another(folder: &Metadata, data: &Metadata, ours: u32) -> bool {
     let is_sticky = folder.mode() & 0o1000 != 0;
-    let is_theirs = ![0, ours, folder.uid()].contains(&data.uid()) || !is_known(data.uid());
+    let is_theirs = ![0, ours, folder.uid()].contains(&data.uid()) || !numbers::is_known("uid", data.uid());
     folder.mode() & 0o022 != 0 && (!is_sticky || is_theirs)
-}
-
-/// Whether a number is that of one user. In a namespace of users all that it does not know have the same.
-fn is_known(user: u32) -> bool {
-    let unknown = || {
-        let all: u32 = fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()?;
-        let map = fs::read_to_string("/proc/self/uid_map").ok()?;
-        let has = |line: &str| {
-            let mut numbers = line.split_whitespace().map_while(|number| number.parse::<u32>().ok());
-            let (first, count) = (numbers.next()?, numbers.nth(1)?);
-            Some(all >= first && all - first < count)
-        };
-        (!map.lines().any(|line| has(line) == Some(true))).then_some(all)
-    };
-    unknown() != Some(user)
 }
 
 #[cfg(test)]

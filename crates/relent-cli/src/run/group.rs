@@ -206,7 +206,7 @@ impl Group {
     pub(super) fn tell_orphans(&mut self, signal: Signal) {
         for orphan in self.orphans().unwrap_or_default() {
             if self.told.insert((orphan, signal)) {
-                self.send(orphan, signal);
+                self.send_to_orphan(orphan, signal);
             }
         }
     }
@@ -218,9 +218,11 @@ impl Group {
             let _ = self.tell(signal);
             return;
         };
+        let leader = self.leader;
+        let send = |pid, signal| processes::send_if(pid, signal, || getpgid(Some(pid)) == Ok(leader));
         for pid in group {
             if self.told.insert((pid, signal)) {
-                self.send(pid, signal);
+                self.send(pid, signal, send);
             }
         }
         self.tell_orphans(signal);
@@ -246,20 +248,25 @@ impl Group {
         self.killed.get_or_insert_with(Instant::now);
         let killed = self.pass_on(Signal::SIGKILL);
         for orphan in self.orphans().unwrap_or_default() {
-            self.send(orphan, Signal::SIGKILL);
+            self.send_to_orphan(orphan, Signal::SIGKILL);
         }
         killed
     }
 
-    fn send(&mut self, orphan: Pid, signal: Signal) {
+    /// One that has come to us keeps its number until we wait for it.
+    fn send_to_orphan(&mut self, orphan: Pid, signal: Signal) {
         let send = if self.below.contains(&orphan) { processes::send_below } else { kill };
-        match send(orphan, signal) {
+        self.send(orphan, signal, send);
+    }
+
+    fn send(&mut self, pid: Pid, signal: Signal, send: impl Fn(Pid, Signal) -> Result<(), Errno>) {
+        match send(pid, signal) {
             Err(Errno::EPERM) => {
-                self.denied.insert(orphan);
-                self.told.remove(&(orphan, signal));
+                self.denied.insert(pid);
+                self.told.remove(&(pid, signal));
             }
             _ => {
-                let _ = send(orphan, Signal::SIGCONT);
+                let _ = send(pid, Signal::SIGCONT);
             }
         }
     }

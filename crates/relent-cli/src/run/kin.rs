@@ -1,14 +1,15 @@
 //! Which orphans are an attempt's, where relent had children before that, as a script that became relent: what those leave comes to it as
 //! well.
 
-use super::mark::Mark;
-use nix::unistd::Pid;
+use super::{mark::Mark, processes};
+use nix::unistd::{Pid, geteuid};
 use std::{
     collections::HashMap,
     time::{Duration, Instant},
 };
 
-/// For so long nobody counts as the attempt's of whom nothing is shown, as of who is becoming another program.
+/// For so long nobody counts as the attempt's of whom nothing is shown, as of who is becoming another program, or does not answer. After that,
+/// our own user's do: another's may have nothing to do with it, and never answer.
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// What tells the attempt's from others, where there may be such.
@@ -30,7 +31,10 @@ impl Kin {
         self.unknown.retain(|pid, _| orphans.contains(pid));
         orphans.retain(|pid| match mark.is_missing(*pid) {
             _ if is_of_the_group(*pid) => true,
-            None => self.unknown.entry(*pid).or_insert_with(Instant::now).elapsed() >= MOMENT,
+            None => {
+                let since = *self.unknown.entry(*pid).or_insert_with(Instant::now);
+                since.elapsed() >= MOMENT && processes::owner(*pid) == Some(geteuid().as_raw())
+            }
             Some(is_missing) => {
                 self.unknown.remove(pid);
                 !is_missing
@@ -41,7 +45,7 @@ impl Kin {
 
     /// Of processes those that show that they are the attempt's, though who has started them does not.
     pub(super) fn marked(&self, mut pids: Vec<Pid>) -> Vec<Pid> {
-        pids.retain(|pid| self.mark.as_ref().is_some_and(|mark| mark.marks(*pid)));
+        pids.retain(|pid| self.mark.as_ref().is_some_and(|mark| mark.marks(*pid) == Some(true)));
         pids
     }
 
@@ -50,8 +54,8 @@ impl Kin {
         self.mark.is_none()
     }
 
-    /// Those who may be the attempt's or not: they are asked again.
+    /// Those who may be the attempt's or not, and are waited for.
     pub(super) fn unknown(&self) -> impl Iterator<Item = Pid> {
-        self.unknown.keys().copied()
+        self.unknown.iter().filter(|(_, since)| since.elapsed() < MOMENT).map(|(pid, _)| *pid)
     }
 }

@@ -47,12 +47,14 @@ impl Mark {
         }
     }
 
-    /// Whether a process is known to be of this run, as far as the system shows its environment.
-    pub(super) fn marks(&self, pid: Pid) -> bool {
-        self.is_in(&environ::of(pid))
+    /// Whether a process is known to be of this run, as far as the system shows its environment; `None` of one that does not
+    /// [answer](environ::of).
+    pub(super) fn marks(&self, pid: Pid) -> Option<bool> {
+        environ::of(pid).map(|environment| self.is_in(&environment))
     }
 
-    /// Whether a process is known not to be of this run; `None` while it is [becoming another program](environ::settled).
+    /// Whether a process is known not to be of this run; `None` of one that does not answer, or is
+    /// [becoming another program](environ::settled).
     pub(super) fn is_missing(&self, pid: Pid) -> Option<bool> {
         environ::settled(pid).map(|environment| self.is_missing_in(&environment))
     }

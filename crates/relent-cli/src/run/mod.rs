@@ -5,6 +5,7 @@
 //! and its processes ended as a whole ([`group`]), its end judged ([`judge`]). One thread and one poll, and
 //! one that looks whether what is started starts ([`starting`]); nothing else is started, compiled or opened that the flags do not ask for.
 
+mod answer;
 mod args;
 mod attempt;
 mod before;

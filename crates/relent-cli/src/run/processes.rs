@@ -7,7 +7,7 @@ use nix::{
     sys::signal::{Signal, kill, killpg},
     unistd::{Pid, getpgid, getpid},
 };
-use std::{collections::HashSet, fs, io, path::PathBuf, sync::OnceLock};
+use std::{collections::HashSet, fs, io, os::unix::fs::MetadataExt, path::PathBuf, sync::OnceLock};
 
 /// Where it shows processes; `None` where it shows none, or those of another namespace.
 pub(super) fn shown() -> Option<PathBuf> {
@@ -19,6 +19,11 @@ pub(super) fn shown() -> Option<PathBuf> {
 /// Where it shows one of them.
 pub(super) fn folder(pid: Pid) -> Option<PathBuf> {
     Some(shown()?.join(pid.to_string()))
+}
+
+/// Whose a process is, where that is shown.
+pub(super) fn owner(pid: Pid) -> Option<u32> {
+    Some(fs::metadata(folder(pid)?).ok()?.uid())
 }
 
 /// Those of a group that have not ended; who has ended is of it until somebody waits for it. `None` where nothing is shown, or nobody
@@ -116,13 +121,33 @@ fn children(pid: Pid) -> Vec<Pid> {
 /// It may not be sent, or the process is gone.
 #[cfg(target_os = "linux")]
 pub(super) fn send_below(pid: Pid, signal: Signal) -> Result<(), Errno> {
+    send_held(pid, signal, || is_below(pid, getpid()))
+}
+
+/// Sends a signal to a process that somebody else waits for, if it is one of those that are meant by then. Where the system holds no
+/// process for that, its number may be another's from one moment to the next.
+///
+/// # Errors
+///
+/// It may not be sent, or the process is gone.
+pub(super) fn send_if(pid: Pid, signal: Signal, is_one: impl Fn() -> bool) -> Result<(), Errno> {
+    #[cfg(target_os = "linux")]
+    match send_held(pid, signal, &is_one) {
+        Err(Errno::ENOSYS) => {}
+        sent => return sent,
+    }
+    if is_one() { kill(pid, signal) } else { Err(Errno::ESRCH) }
+}
+
+#[cfg(target_os = "linux")]
+fn send_held(pid: Pid, signal: Signal, is_one: impl Fn() -> bool) -> Result<(), Errno> {
     use rustix::process::{self, PidfdFlags, pidfd_open, pidfd_send_signal};
     let errno = |error: rustix::io::Errno| Errno::from_raw(error.raw_os_error());
     let (number, to_send) = (process::Pid::from_raw(pid.as_raw()), process::Signal::from_named_raw(signal as i32));
     let (Some(number), Some(to_send)) = (number, to_send) else { return Err(Errno::EINVAL) };
     // Since Linux 5.3.
     let held = pidfd_open(number, PidfdFlags::empty()).map_err(errno)?;
-    if !is_below(pid, getpid()) {
+    if !is_one() {
         return Err(Errno::ESRCH);
     }
     pidfd_send_signal(held, to_send).map_err(errno)

@@ -6,6 +6,7 @@ use super::{
     owners, place,
 };
 use crate::{
+    brief,
     escape::escape,
     json::{Object, array, quoted},
     redact,
@@ -94,7 +95,7 @@ impl Checked {
 
     /// What the server says that it is, in a few words.
     fn version(&self) -> String {
-        redact::text(&self.about.version).chars().take(100).collect()
+        brief::first(&self.about.version, 100)
     }
 
     /// What to know before relying on it.

@@ -9,6 +9,8 @@
 use super::lists;
 use super::{SqliteSettings, file};
 use crate::Error;
+#[cfg(target_os = "linux")]
+use crate::numbers;
 use std::{fs, path::Path};
 
 /// What there is beside a file whose log is written ahead.
@@ -60,23 +62,53 @@ fn is_shared(folder: &Path) -> bool {
         || lists::are_given_in(folder)
 }
 
-/// In a shared folder, makes these parts of a file that is there, if they are not there, and sees that strangers made none of
+/// Whether what is made beside a file is another group's than the file, and others come as far as that.
+#[cfg(target_os = "linux")]
+fn are_another_groups(folder: &Path, of_file: &rustix::fs::Stat) -> bool {
+    rustix::fs::stat(folder).is_ok_and(|folder| {
+        let of_new_ones = match folder.st_mode & 0o2000 {
+            0 => rustix::process::getegid().as_raw(),
+            _ => folder.st_gid,
+        };
+        folder.st_mode & 0o011 != 0 && !is_same_group(of_new_ones, of_file.st_gid)
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn is_same_group(group: u32, other: u32) -> bool {
+    group == other && numbers::is_known("gid", group)
+}
+
+/// Gives a part the file's group. What the mode is then with which others may do what they may with the file: a group that it does not get
+/// may do more than everybody, and the one that it has may not.
+#[cfg(target_os = "linux")]
+fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs::Stat) -> rustix::fs::Mode {
+    use rustix::fs::{AtFlags, Gid, chownat};
+    let mode = of_file.st_mode & 0o666;
+    let is_well = is_same_group(of_part, of_file.st_gid)
+        || chownat(part, "", None, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH).is_ok();
+    rustix::fs::Mode::from_raw_mode(if is_well { mode } else { mode & (0o606 | (mode & 0o006) << 3) })
+}
+
+/// In a shared folder, and of a file whose parts would be another group's, makes these parts of a file that is there, if they are not there, and sees that strangers made none of
 /// them, whoever is believed: what the file's owner or another writer of it put there is as good as the file. Elsewhere it does
-/// nothing. Whether it is such a folder.
+/// nothing. Whether it is such a place.
 ///
 /// # Errors
 ///
 /// There is one of a stranger's.
 #[cfg(target_os = "linux")]
 pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
-    use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, chownat, mknodat, open, openat, statat};
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Uid, chownat, mknodat, open, openat, statat};
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(false) };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let ours = rustix::process::geteuid().as_raw();
-    if !is_shared(folder) {
+    let is_shared = is_shared(folder);
+    let are_anothers = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|data| are_another_groups(folder, &data));
+    if !is_shared && !are_anothers {
         return Ok(false);
     }
-    let has_lists = lists::are_given_in(folder) || lists::is_on(file);
+    let is_given_later = are_anothers || lists::are_given_in(folder) || lists::is_on(file);
     let Ok(folder) = open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
         return Ok(true);
     };
@@ -85,7 +117,7 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         let mut part = name.to_owned();
         part.push(end);
         // Neither opened nor followed: to close what SQLite has open elsewhere in this process would let go of its locks.
-        let made = mknodat(&folder, &part, FileType::RegularFile, begins(of_file.st_mode, has_lists), 0);
+        let made = mknodat(&folder, &part, FileType::RegularFile, begins(of_file.st_mode, is_given_later), 0);
         let Ok(there) = openat(&folder, &part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
@@ -95,14 +127,11 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         // not with SQLite: what is made stays also where nothing comes of the opening, since somebody may have it open by then.
         let is_as_made = made.is_ok() && of_part.st_uid == ours && of_part.st_nlink == 1 && of_part.st_size == 0;
         if is_as_made {
-            let is_now = |owner, group| chownat(&there, "", owner, group, AtFlags::EMPTY_PATH);
-            if of_part.st_gid != of_file.st_gid {
-                let _ = is_now(None, Some(Gid::from_raw(of_file.st_gid)));
-            }
+            let mode = give_group(&there, of_part.st_gid, &of_file);
             // While it is the caller's: to change what is somebody else's takes more than to give it away (CAP_FOWNER).
-            lists::give(&there, file, &of_file, Mode::from_raw_mode(of_file.st_mode & 0o666));
+            lists::give(&there, file, &of_file, mode);
             if ours == 0 && of_part.st_uid != of_file.st_uid {
-                let _ = is_now(Some(Uid::from_raw(of_file.st_uid)), None);
+                let _ = chownat(&there, "", Some(Uid::from_raw(of_file.st_uid)), None, AtFlags::EMPTY_PATH);
             }
         }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
@@ -114,38 +143,35 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
 }
 
 /// The mode with which a part of a file of this mode is made: the same, so that what is left of who is killed then shuts nobody out; but where lists
-/// say who may do what, nobody is let in before its own is what it should be.
+/// say who may do what, or the group is another, nobody is let in before those are what they should be.
 #[cfg(target_os = "linux")]
-fn begins(of_file: u32, has_lists: bool) -> rustix::fs::Mode {
-    rustix::fs::Mode::from_raw_mode(of_file & if has_lists { 0o600 } else { 0o666 })
+fn begins(of_file: u32, is_given_later: bool) -> rustix::fs::Mode {
+    rustix::fs::Mode::from_raw_mode(of_file & if is_given_later { 0o600 } else { 0o666 })
 }
 
 /// Sees, once the file was read, that the parts that SQLite has open can be used by all who may write to the file: whoever closed it last may
 /// have removed those that were made before, and then SQLite has made others, of the caller's own group. They get the file's group, mode
-/// and access list. Elsewhere than in a shared folder it does nothing.
+/// and access list, where [`make`] has made them.
 #[cfg(target_os = "linux")]
 pub(super) fn give(file: &Path, ends: &[&str]) {
-    use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, chownat, open, statat};
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, open, statat};
     let ours = rustix::process::geteuid().as_raw();
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let is_shared = is_shared(folder);
     let Ok(of_file) = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
-    for end in ends.iter().filter(|_| is_shared) {
+    let is_to_be_given = is_shared(folder) || are_another_groups(folder, &of_file);
+    for end in ends.iter().filter(|_| is_to_be_given) {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(part) = open(file::beside(file, end), flags, Mode::empty()) else { continue };
         let Ok(data) = statat(&part, "", AtFlags::EMPTY_PATH) else { continue };
         let mode = Mode::from_raw_mode(of_file.st_mode & 0o666);
-        let is_as_the_file = data.st_gid == of_file.st_gid && Mode::from_raw_mode(data.st_mode) == mode;
+        let is_as_the_file = is_same_group(data.st_gid, of_file.st_gid) && Mode::from_raw_mode(data.st_mode) == mode;
         let is_ours = data.st_uid == ours && data.st_nlink == 1 && FileType::from_raw_mode(data.st_mode).is_file();
         // What somebody has exchanged for it stays whose it is.
         let is_well = is_as_the_file && lists::is_well(&part, file, &of_file);
         if is_well || !is_ours || !is_open_here(data.st_dev, data.st_ino) {
             continue;
         }
-        if data.st_gid != of_file.st_gid {
-            let _ = chownat(&part, "", None, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH);
-        }
-        lists::give(&part, file, &of_file, mode);
+        lists::give(&part, file, &of_file, give_group(&part, data.st_gid, &of_file));
     }
 }
 
@@ -369,6 +395,65 @@ mod tests {
             drop(store);
             assert_eq!(names(folder.path()), ["state.db"], "{shared:o}");
         }
+    }
+
+    /// Whoever is in the folder's group, or in the caller's, may not read what is in the file. It takes root to give something away.
+    #[test]
+    fn the_log_of_a_file_of_another_group_is_for_nobody_whom_the_file_is_not_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.db");
+        for (folders, of_folder) in [(0o2755, Some(54_321)), (0o755, None), (0o2711, Some(54_321))] {
+            drop(believing().open(&file).unwrap());
+            if chown(folder.path(), None, of_folder).and_then(|()| chown(&file, None, Some(12_345))).is_err() {
+                eprintln!(
+                    "SKIPPED the_log_of_a_file_of_another_group_is_for_nobody_whom_the_file_is_not_for: it takes root"
+                );
+                return;
+            }
+            mode(folder.path(), folders);
+            for of_file in [0o640, 0o660, 0o600, 0o644] {
+                mode(&file, of_file);
+                let of = |end: &str| {
+                    let data = fs::metadata(file::beside(&file, end)).unwrap();
+                    (data.gid(), data.mode() & 0o777)
+                };
+                let opened = crate::in_sqlite::opened::unread(&believing(), &file).unwrap();
+                assert_eq!([LOG[0], LOG[1]].map(of), [(12_345, of_file); 2], "{folders:o} {of_file:o}");
+                drop(opened);
+                LOG.iter().for_each(|end| drop(fs::remove_file(file::beside(&file, end))));
+            }
+            fs::remove_file(&file).unwrap();
+        }
+    }
+
+    /// Whose group it cannot be, it is for no group.
+    #[test]
+    fn a_part_that_does_not_get_the_files_group_is_for_no_other() {
+        use rustix::{
+            fs::{Mode, OFlags, open},
+            thread::{CapabilitySet, capabilities, set_capabilities},
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let part = folder.path().join("part");
+        fs::write(&part, "").unwrap();
+        let mut of_file = rustix::fs::stat(&part).unwrap();
+        let of_part = of_file.st_gid;
+        of_file.st_gid = 12_345;
+        let mut given = move |mode: u32, of_part: u32| {
+            of_file.st_mode = mode;
+            let part = open(&part, OFlags::PATH, Mode::empty()).unwrap();
+            give_group(&part, of_part, &of_file).as_raw_mode()
+        };
+        let without = move || {
+            let mut sets = capabilities(None).unwrap();
+            sets.effective.remove(CapabilitySet::CHOWN);
+            set_capabilities(None, sets).unwrap();
+            let modes = [(0o640, 0o600), (0o660, 0o600), (0o644, 0o644), (0o664, 0o644), (0o666, 0o666)];
+            for (mode, left) in modes {
+                assert_eq!((given(mode, of_part), given(mode, 12_345)), (left, mode), "{mode:o}");
+            }
+        };
+        std::thread::scope(|scope| scope.spawn(without).join().unwrap());
     }
 
     /// SQLite makes it anew where somebody has closed the file, and removed it, after it was made. It takes root to give something away.

@@ -10,9 +10,8 @@ use nix::{
     unistd::{Pid, geteuid, getpgid, getsid},
 };
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fs, iter,
-    os::unix::fs::MetadataExt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -27,7 +26,7 @@ pub(super) enum Sight {
     Nowhere,
     /// There are, and all are another user's, whom nobody may signal.
     Denied,
-    /// The search is not over, and has found none yet.
+    /// The search is not over, or somebody has not answered, and none was found yet.
     Unsure,
     There,
 }
@@ -82,7 +81,7 @@ impl Search {
     pub(super) fn new(mark: Mark) -> Search {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
-        let look = move || run(&of_thread, candidates, |pid| mark.marks(pid));
+        let look = move || run(&of_thread, candidates, |pid| mark.marks(pid), LATE_FOR);
         if thread::Builder::new().name("search".into()).spawn(look).is_err() {
             // Where there is no thread more, nobody is found. The group is still told.
             shared.lock().is_done = true;
@@ -138,10 +137,24 @@ impl Drop for Search {
     }
 }
 
+/// For so long whoever does not answer may be one of those that are looked for, as one that a busy machine holds up. A neighbour's never
+/// does, if that one likes.
+const LATE_FOR: Duration = Duration::from_secs(5);
+
+/// How long such are left alone.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Looks, round after round, as long as more of them are asked for.
-fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_one: impl Fn(Pid) -> bool) {
+fn run<I: Iterator<Item = Pid>>(
+    shared: &Shared,
+    candidates: impl Fn() -> I,
+    is_one: impl Fn(Pid) -> Option<bool>,
+    late_for: Duration,
+) {
     // Who was told by which signal: each is told once, but killed again and again.
     let mut told: HashSet<(Pid, Signal)> = HashSet::new();
+    // Users of whom some do not answer, and since when.
+    let mut late: HashMap<u32, Instant> = HashMap::new();
     let mut asked = shared.lock();
     'rounds: loop {
         while asked.over == asked.rounds && !asked.is_done {
@@ -152,15 +165,20 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
         }
         let (round, order) = (asked.rounds, asked.order);
         drop(asked);
-        let (mut seen, mut found) = (Sight::Nowhere, Vec::new());
+        let (mut seen, mut found, mut unanswered) = (Sight::Nowhere, Vec::new(), HashSet::new());
         for pid in candidates() {
             // What was found before is told this, too: from the beginning.
             if shared.lock().order != order {
                 asked = shared.lock();
                 continue 'rounds;
             }
-            if !is_one(pid) {
-                continue;
+            match is_one(pid) {
+                Some(true) => {}
+                Some(false) => continue,
+                None => {
+                    unanswered.extend(processes::owner(pid));
+                    continue;
+                }
             }
             found.push(pid);
             // Whoever has just ended was there.
@@ -168,11 +186,19 @@ fn run<I: Iterator<Item = Pid>>(shared: &Shared, candidates: impl Fn() -> I, is_
             if let Some((signal, group)) = order
                 && getpgid(Some(pid)).ok() != group
                 && (told.insert((pid, signal)) || signal == Signal::SIGKILL)
-                && kill(pid, signal) != Err(Errno::ESRCH)
+                && processes::send_if(pid, signal, || is_one(pid) == Some(true)) != Err(Errno::ESRCH)
             {
                 // Who is stopped cannot end.
-                let _ = kill(pid, Signal::SIGCONT);
+                let _ = processes::send_if(pid, Signal::SIGCONT, || is_one(pid) == Some(true));
             }
+        }
+        late.retain(|owner, _| unanswered.contains(owner));
+        for owner in unanswered {
+            late.entry(owner).or_insert_with(Instant::now);
+        }
+        if late.values().any(|since| since.elapsed() < late_for) {
+            seen = seen.max(Sight::Unsure);
+            thread::sleep(PAUSE);
         }
         asked = shared.lock();
         (asked.over, asked.seen, asked.found) = (round, seen, found);
@@ -203,10 +229,9 @@ fn listed(is_wanted: &dyn Fn(&Pid) -> bool) -> Vec<Pid> {
     let (own, session) = (geteuid().as_raw(), getsid(None).ok());
     let entries = processes::shown().and_then(|all| fs::read_dir(all).ok()).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let owner = |pid| Some(fs::metadata(processes::folder(pid)?).ok()?.uid());
     let nearness = |pid: Pid| match session.is_some() && getsid(Some(pid)).ok() == session {
         true => 0,
-        false if owner(pid) == Some(own) => 1,
+        false if processes::owner(pid) == Some(own) => 1,
         false => 2,
     };
     let mut all: Vec<Pid> = pids.map(Pid::from_raw).filter(is_wanted).collect();
@@ -266,7 +291,7 @@ mod tests {
         let changed = ["--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "60"];
         let (changed, elsewhere) = (begin("setpriv", &changed), begin("setsid", &["sleep", "60"]));
         let is_theirs = |child: &Child| {
-            let owner = || fs::metadata(format!("/proc/{}", child.id())).map_or(0, |data| data.uid());
+            let owner = || processes::owner(pid(child)).unwrap_or(0);
             (0..500).any(|_| {
                 owner() == 65_534 || {
                     thread::sleep(Duration::from_millis(2));
@@ -304,7 +329,8 @@ mod tests {
         let (rounds, taken) = sync_channel::<Option<Receiver<Pid>>>(0);
         let of_thread = shared.clone();
         thread::spawn(move || {
-            run(&of_thread, || taken.recv().ok().flatten().into_iter().flat_map(IntoIterator::into_iter), |_| true);
+            let candidates = || taken.recv().ok().flatten().into_iter().flat_map(IntoIterator::into_iter);
+            run(&of_thread, candidates, |_| Some(true), LONG);
         });
         (Search { shared, awaited: None }, move |round| rounds.send(round).unwrap())
     }
@@ -350,6 +376,26 @@ mod tests {
         next(Some(found_anew));
         find_anew.send(pid(&sleeper)).unwrap();
         assert!(!sleeper.wait().unwrap().success());
+    }
+
+    /// A machine that is busy lets nobody get away, and nobody is waited for who never answers.
+    #[test]
+    fn who_is_late_with_an_answer_is_looked_for_on_for_a_while() {
+        for (late_for, seen) in [(LONG, Sight::Unsure), (Duration::ZERO, Sight::Nowhere)] {
+            let shared = Arc::new(Shared::default());
+            let (answers, told) = channel();
+            let of_thread = shared.clone();
+            let own = Pid::from_raw(i32::try_from(std::process::id()).unwrap());
+            let is_one = move |_| told.recv().unwrap_or_default();
+            thread::spawn(move || run(&of_thread, || iter::once(own), is_one, late_for));
+            let mut search = Search { shared, awaited: None };
+            for (answer, seen) in
+                [(None, seen), (None, seen), (Some(true), Sight::There), (Some(false), Sight::Nowhere)]
+            {
+                answers.send(answer).unwrap();
+                assert_eq!(search.look(LONG), seen, "{answer:?}");
+            }
+        }
     }
 
     /// What began before it was asked for says nothing about now.

@@ -6,7 +6,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{Read, Write},
     net::TcpListener,
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink},
     path::Path,
     process::{Command, Stdio},
     thread,
@@ -461,7 +461,7 @@ fn nothing_is_written_through_a_link_of_another_user() {
     Command::new("chown").arg(NOBODY).arg(&pipe).status().unwrap();
     let _reader = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     let given = |mode: u32, group: u32| {
-        std::os::unix::fs::chown(place.0.path(), None, Some(group)).unwrap();
+        chown(place.0.path(), None, Some(group)).unwrap();
         fs::set_permissions(place.0.path(), fs::Permissions::from_mode(mode)).unwrap();
     };
     // For everybody, and for a group.
@@ -659,6 +659,50 @@ fn a_policy_file_of_another_user_is_not_ours_in_a_namespace() {
             "{flag}: {said}"
         );
         assert!(said.contains("attempt 1 of 8"), "{flag}: {said}");
+    }
+}
+
+/// So have all groups whom it does not know: one that could read a file, and the one that all files of its folder have.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_replaces_a_file_is_for_no_group_of_another_user_in_a_namespace() {
+    let place = shared();
+    chown(place.0.path(), Some(65_533), None).unwrap();
+    fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let folder = place.0.path().join("f");
+    fs::create_dir(&folder).unwrap();
+    chown(&folder, Some(65_533), Some(65_531)).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o2755)).unwrap();
+    let file = folder.join("file");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew");
+        }
+    });
+    for (apart, of_file) in [(&["unshare", "-Ur"][..], 0o600), (&[], 0o640)] {
+        fs::write(&file, "old").unwrap();
+        chown(&file, Some(65_533), Some(65_532)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", OTHER, "--regid", OTHER, "--groups", "65532"]).args(apart);
+        command.args(["./relent", "http", "-q", "-o", "f/file", &url]).current_dir(place.0.path());
+        let output = command.env("HOME", "/dev/null").stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains("unshare") {
+            eprintln!("SKIPPED what_replaces_a_file_is_for_no_group_of_another_user_in_a_namespace: {said}");
+            continue;
+        }
+        let data = fs::metadata(&file).unwrap();
+        assert_eq!(
+            (fs::read_to_string(&file).unwrap().as_str(), data.mode() & 0o777),
+            ("new", of_file),
+            "{apart:?} {said}"
+        );
+        assert_eq!(data.gid(), if apart.is_empty() { 65_532 } else { 65_531 });
+        fs::remove_file(&file).unwrap();
     }
 }
 

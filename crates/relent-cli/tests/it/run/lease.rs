@@ -100,6 +100,7 @@ fn a_relent_that_is_killed_takes_its_command_along_and_the_next_gets_the_lease()
     let killed = Instant::now();
     let pid = place.0.read("pid");
     until("its command is ended", || !is_running(&pid));
+    let second = start(&place, &["--lease-ttl", "1s"], "echo $RELENT_FENCE >> fences");
     // What is said after relent's end, too, is for machines.
     for line in wait(first).stderr.lines() {
         assert!(
@@ -107,7 +108,7 @@ fn a_relent_that_is_killed_takes_its_command_along_and_the_next_gets_the_lease()
             "{line}"
         );
     }
-    let second = wait(start(&place, &["--lease-ttl", "1s"], "echo $RELENT_FENCE >> fences"));
+    let second = wait(second);
     assert_eq!(second.code, Some(0), "{second:?}");
     assert!(second.stderr.contains("waiting for lease nightly, which "), "{second:?}");
     let fences = fences(&place);
