@@ -13,6 +13,8 @@ mod lease_failed;
 mod lease_lost;
 mod leftovers;
 mod lent;
+#[cfg(target_os = "linux")]
+mod namespaces;
 mod of_another_user;
 mod output;
 mod policy;
