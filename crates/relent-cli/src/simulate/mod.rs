@@ -305,12 +305,27 @@ fn cores() -> usize {
 }
 
 fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
+    // First of all what needs least: whatever becomes of the pages, that is not lost.
+    let told = tell(output, scenario, outcome);
     if let Some(path) = &output.csv {
         whole_file::replace(path, outcome.to_csv().as_bytes()).map_err(|error| {
             Fault::new(format!("cannot write {}: {}", escape(&path.to_string_lossy()), plain(&error)))
         })?;
     }
     files::write(output, scenario, outcome)?;
+    told?;
+    for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
+        let reason = record.stopped.as_deref().unwrap_or_default();
+        output.hush.warn(format!("{}: {reason}", escape(&record.policy)));
+    }
+    if output.assert && scenario.asserts.is_empty() {
+        output.hush.warn("the scenario promises nothing: it has no [assert]");
+    }
+    Ok(())
+}
+
+/// Writes the table, or the objects.
+fn tell(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(), Fault> {
     let text = match (output.json, output.plots) {
         (true, true) => outcome.to_json_with_plots(),
         (true, false) => outcome.to_json(),
@@ -330,15 +345,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
     // Every name is escaped where it is put in; this is for the one that is forgotten.
     let text = if output.json { text } else { escape_lines(&text).into_owned() };
     let write_out = if outcome.interrupted { talk::write_out_at_once } else { talk::write_out };
-    write_out(talk::without_messages(&text).as_bytes())?;
-    for record in outcome.records.iter().filter(|record| !output.json && record.stopped.is_some()) {
-        let reason = record.stopped.as_deref().unwrap_or_default();
-        output.hush.warn(format!("{}: {reason}", escape(&record.policy)));
-    }
-    if output.assert && scenario.asserts.is_empty() {
-        output.hush.warn("the scenario promises nothing: it has no [assert]");
-    }
-    Ok(())
+    write_out(talk::without_messages(&text).as_bytes())
 }
 
 /// Why a world that could have a picture has none.

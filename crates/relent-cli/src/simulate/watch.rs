@@ -9,9 +9,10 @@ use nix::sys::signal::Signal;
 use relent_sim::Control;
 use signal_hook::flag;
 use std::{
+    hint,
     io::{self, IsTerminal, Write},
     sync::{
-        Arc,
+        Arc, Barrier,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
@@ -33,7 +34,13 @@ impl Watch {
         let interrupted = Arc::new(AtomicBool::new(false));
         let over = Arc::new(AtomicBool::new(false));
         let (told, caught) = (Arc::clone(&over), Arc::clone(&interrupted));
+        // What a thread takes in advance is taken before it is reckoned what is left.
+        let begun = Arc::new(Barrier::new(2));
+        let begins = Arc::clone(&begun);
         let watch = move || {
+            drop(hint::black_box(Box::new(0_u8)));
+            begins.wait();
+            drop(begins);
             let (started, mut shown) = (Instant::now(), false);
             while !told.load(Ordering::Relaxed) {
                 if caught.load(Ordering::Relaxed) {
@@ -53,6 +60,7 @@ impl Watch {
         let Ok(thread) = thread::Builder::new().spawn(watch) else {
             return Ok(Watch { over, interrupted, watched: None });
         };
+        begun.wait();
         // When it is over, Ctrl-C ends the process again, and a second one does before.
         ends_once(Signal::SIGINT, over.clone())
             .and_then(|()| ends_once(Signal::SIGINT, interrupted.clone()))

@@ -51,6 +51,55 @@ fn what_does_not_fit_into_the_limit_of_a_process_is_refused() {
     assert!(stderr.starts_with("error: this takes more memory than is free"), "{stderr}");
 }
 
+/// What waits at a server is reckoned, and what nobody can reckon stops in time.
+#[cfg(target_os = "linux")]
+#[test]
+fn queues_that_do_not_fit_are_refused_or_stop_in_time() {
+    let scenario = |clients: &str, server: &str| {
+        format!(
+            "engine='exact'\n[clients]\n{clients}\n[network]\nrtt='10ms'\n[server]\ncapacity=100000\n{server}\n\
+             [policy.a]\nbase='1s'\nmax_attempts=5\n"
+        )
+    };
+    let stream = "rate=200000\nfor='5s'\ntimeout='1s'";
+    let folder = Folder::new()
+        .file("lifo.toml", &scenario("count=700000", "order='lifo'"))
+        .file("admission.toml", &scenario("count=700000", "admission={}"))
+        .file("line.toml", &scenario(stream, "queue=100000000"))
+        .file("expired.toml", &scenario(stream, "order='lifo'\ndrop_expired=true"));
+    let limited = "ulimit -v \"$2\"; exec \"$0\" simulate --advice never --threads 1 \"$1\"";
+    for file in ["lifo", "admission", "line", "expired"] {
+        let ends: Vec<_> = [60, 80, 100, 130, 400]
+            .map(|mb| {
+                let mut command = Command::new("sh");
+                let args = [&format!("{file}.toml"), &format!("{mb}000")];
+                command.args(["-c", limited, env!("CARGO_BIN_EXE_relent")]).args(args).current_dir(folder.path());
+                let output = command.output().unwrap();
+                (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+            })
+            .into();
+        let is_told = |(code, stderr): &(Option<i32>, String)| match code {
+            Some(0) => stderr.is_empty(),
+            _ => *code == Some(125) && stderr.starts_with("error: ") && stderr.contains(" free"),
+        };
+        assert!(ends.iter().all(is_told) && ends[4].0 == Some(0), "{file}: {ends:?}");
+    }
+}
+
+/// The page takes more than the table, which is told first.
+#[test]
+fn a_page_that_cannot_be_made_leaves_the_table() {
+    let folder = Folder::new();
+    let args = ["simulate", "herd", "--clients", "5", "--capacity", "5", "--html", "missing/page.html"];
+    let outcome = folder.relent(&args);
+    assert_eq!(outcome.code, Some(125), "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains("policy") && outcome.stderr.starts_with("error: cannot write"),
+        "{}",
+        outcome.stdout
+    );
+}
+
 /// Of many populations in many runs it is most of what there is.
 #[cfg(target_os = "linux")]
 #[test]

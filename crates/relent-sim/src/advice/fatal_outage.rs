@@ -16,7 +16,8 @@ use crate::{
         advice::{Safety, Storm},
         run::Run,
     },
-    scenario::{Arrivals, Contender, Figure, Population, Scenario, Service, Trouble, TroubleKind},
+    scenario::{Arrivals, Contender, Figure, Population, Scenario, Service, Trouble, TroubleKind, World},
+    simulate::{check_memory, plan::Plan},
     world::service::{self},
 };
 use relent::Policy;
@@ -31,6 +32,13 @@ const RUNS: (u32, u32) = (3, 5);
 /// Outages longer than this many times the scenario's own are not tried.
 const LONGEST: f64 = 16.0;
 
+/// How many attempts a search may make, and beside how many others.
+#[derive(Clone, Copy)]
+pub(super) struct Means {
+    pub(super) most_attempts: f64,
+    pub(super) threads: usize,
+}
+
 /// Looks for the shortest fatal outage.
 pub(super) fn search(
     scenario: &Scenario,
@@ -38,7 +46,7 @@ pub(super) fn search(
     contender: &Contender,
     record: &Record,
     safety: &Safety,
-    most_attempts: f64,
+    means: Means,
     control: &Control,
 ) -> Option<FatalOutage> {
     let [trouble] = service.troubles[..] else { return None };
@@ -72,7 +80,7 @@ pub(super) fn search(
         most: own * LONGEST,
         least_step: patience / 20.0,
     };
-    let mut trial = Trial { scenario, service, contender, trouble, safety, left: most_attempts, control };
+    let mut trial = Trial { scenario, service, contender, trouble, safety, left: means.most_attempts, means, control };
     let too_dear = narrow(&mut bracket, theory, &mut trial).is_none();
     (!control.is_stopped()).then(|| FatalOutage {
         survived: (bracket.survived > 0.0).then(|| Duration::from_secs_f64(bracket.survived)),
@@ -151,6 +159,7 @@ struct Trial<'a> {
     safety: &'a Safety,
     /// Attempts that may still be simulated.
     left: f64,
+    means: Means,
     control: &'a Control,
 }
 
@@ -158,6 +167,9 @@ impl Trial<'_> {
     /// Whether an outage of this length is survived in every run; `None` if trying is too much work.
     fn survives(&mut self, lasts: f64) -> Option<bool> {
         let service = self.world(lasts)?;
+        if !self.fits(&service) {
+            return None;
+        }
         for seed in 0..self.scenario.seeds.clamp(RUNS.0, RUNS.1) {
             let expected = service.arrivals.clients() * self.amplification();
             if expected > self.left || self.control.is_stopped() {
@@ -217,6 +229,14 @@ impl Trial<'_> {
         }
     }
 
+    /// Whether there is memory for such runs, beside those of the other policies.
+    fn fits(&self, service: &Service) -> bool {
+        let Means { threads, .. } = self.means;
+        let alone = Scenario::new("trial", World::Service(service.clone())).contender(self.contender.clone());
+        let scenario = alone.seeds(threads as u32);
+        check_memory(&scenario, &[Plan::Exact], threads).is_ok()
+    }
+
     fn run(&self, service: &Service, seed: u32) -> Run {
         let draws = Draws::new(self.scenario.first_seed.wrapping_add(u64::from(seed)), self.scenario.forced);
         let limit = crate::time::nanos(self.scenario.limit);
@@ -261,7 +281,7 @@ fn theory(service: &Service, policy: &Policy, trouble: Trouble, safety: &Safety)
 mod tests {
     use super::*;
     use crate::{
-        scenario::{Rate, Server, World},
+        scenario::{Rate, Server},
         simulate::simulate,
     };
 
@@ -280,7 +300,8 @@ mod tests {
         let record = simulate(&scenario).unwrap().records.remove(0);
         let safety = safe_load::safety(&scenario, &service, &contender);
         let control = Control::default();
-        let found = search(&scenario, &service, &contender, &record, &safety, most_attempts, &control);
+        let found =
+            search(&scenario, &service, &contender, &record, &safety, Means { most_attempts, threads: 1 }, &control);
         (found.unwrap(), control.progress().2 as f64)
     }
 

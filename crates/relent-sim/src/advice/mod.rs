@@ -11,9 +11,10 @@
 //! Nothing here is about worlds without a server that has a capacity: there the table says all there is.
 
 use crate::{
-    engine::{control::Control, parallel},
+    engine::{control::Control, memory, parallel},
     outcome::{Advice, Outcome, Record, Safety, advice::FatalOutage},
     scenario::{Contender, Figure, Scenario, Service, World},
+    simulate::plan::{self, Plan},
 };
 mod fatal_outage;
 mod harms;
@@ -124,10 +125,16 @@ fn policies(
 ) -> Vec<Safety> {
     let safeties: Vec<Safety> =
         scenario.contenders.iter().map(|contender| theory(scenario, service, contender)).collect();
-    let outages = parallel::each(records.len().min(safeties.len()), threads, control, |place| {
+    let tried = records.len().min(safeties.len());
+    let search = |place: usize| {
         let contender = &scenario.contenders[place];
-        fatal_outage::search(scenario, service, contender, &records[place], &safeties[place], most_attempts, control)
-    });
+        let means = fatal_outage::Means { most_attempts, threads: threads.clamp(1, tried.max(1)) };
+        fatal_outage::search(scenario, service, contender, &records[place], &safeties[place], means, control)
+    };
+    // Each trial looks for itself whether it fits.
+    let needed = plan::memory(scenario, &[Plan::Exact]).saturating_mul(threads as u64);
+    let outages = memory::watched(needed, control, || parallel::each(tried, threads, control, search));
+    let outages = outages.into_iter().flatten().chain(std::iter::repeat_with(|| None));
     let found =
         |(safety, outage): (Safety, Option<Option<FatalOutage>>)| Safety { fatal_outage: outage.flatten(), ..safety };
     safeties.into_iter().zip(outages).map(found).collect()

@@ -10,7 +10,11 @@ use std::time::Duration;
 impl Rate {
     /// The times of the calls of one run, in nanoseconds: even steps of the integral, or exponential ones. Not all of a run that is stopped.
     pub(crate) fn times(&self, until: Duration, poisson: bool, draws: &Draws, control: &Control) -> Vec<u64> {
+        let pieces = self.pieces(until.as_secs_f64());
+        let expected: f64 = pieces.iter().map(|(t0, r0, t1, r1)| (r0 + r1) / 2.0 * (t1 - t0)).sum();
         let mut times = Vec::new();
+        // Luck seldom brings more. If there is no room for so many at once, the list grows as it can.
+        let _ = times.try_reserve_exact((expected + 4.0 * expected.max(1.0).sqrt()) as usize);
         let step = |call: usize| match poisson {
             true => draws::exponential(draws.world(call as u64, 0, Purpose::Start)),
             false => 1.0,
@@ -18,7 +22,7 @@ impl Rate {
         // Even calls begin half a step after the start, so that no two streams begin with a rush.
         let mut due = if poisson { step(0) } else { 0.5 };
         let mut done = 0.0;
-        for (t0, r0, t1, r1) in self.pieces(until.as_secs_f64()) {
+        for (t0, r0, t1, r1) in pieces {
             let area = (r0 + r1) / 2.0 * (t1 - t0);
             while due < done + area {
                 let seconds = t0 + place(due - done, r0, (r1 - r0) / (t1 - t0));
@@ -54,6 +58,15 @@ mod tests {
         let before = |seconds: f64| times.iter().filter(|t| (**t as f64) < seconds * 1e9).count() as f64;
         for (seconds, expected) in [(2.0, 20.0), (5.0, 125.0), (10.0, 500.0), (15.0, 600.0)] {
             assert!((before(seconds) - expected).abs() <= 1.0, "{} by {seconds}", before(seconds));
+        }
+    }
+
+    #[test]
+    fn no_more_room_is_taken_than_calls_come() {
+        for poisson in [false, true] {
+            let rate = Rate::constant(1e5);
+            let times = rate.times(Duration::from_secs(2), poisson, &Draws::new(1, None), &Control::default());
+            assert!(times.capacity() < 202_000, "{} for {}", times.capacity(), times.len());
         }
     }
 

@@ -1,10 +1,11 @@
 //! How runs are followed and stopped, and why they stop.
 
+use super::memory;
 use std::{
     fmt,
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -62,6 +63,8 @@ pub struct Control {
     pub(crate) all_runs: AtomicU64,
     pub(crate) attempts: AtomicU64,
     pub(crate) advising: AtomicBool,
+    /// The threads that share the runs.
+    pub(crate) at_work: AtomicUsize,
 }
 
 impl Control {
@@ -84,6 +87,15 @@ impl Control {
     pub(crate) fn watched_by(&self, starves: impl Fn() -> bool + Send + 'static) {
         let watch = Watch { next: Instant::now() + LOOK, starves: Box::new(starves) };
         *self.watch.lock().expect("no look panics") = Some(watch);
+    }
+
+    /// Whether a list has room for so many more, for which it takes memory now; if there is none, no run goes on. For lists of which nobody
+    /// knows how long they will be, now and then, so that they take none in between.
+    #[cold]
+    pub(crate) fn has_room(&self, list: &mut impl memory::Grows, more: usize) -> bool {
+        let has = memory::has_room(list, more, self.at_work.load(Ordering::Relaxed));
+        self.starves.fetch_or(!has, Ordering::Relaxed);
+        has
     }
 
     /// Nobody looks any more. Whether runs were stopped.

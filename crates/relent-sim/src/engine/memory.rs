@@ -1,7 +1,11 @@
 //! How much memory there is for this process: the machine's, and less where somebody has set a limit to it.
 
 use super::control::Control;
-use std::{fs, path::Path};
+use std::{
+    collections::{BinaryHeap, VecDeque},
+    fs,
+    path::Path,
+};
 
 /// The bytes of memory that this process may still take, where the system says: what the machine has, what its control groups (a
 /// container's limit) leave, and what its own limits (`ulimit -v`, `-d`) do.
@@ -24,23 +28,98 @@ pub(crate) fn addresses() -> Option<u64> {
     left_of("Max address space", "VmSize:")
 }
 
-/// The addresses that so much memory takes while it is filled: a list that grows takes twice its room at once, and what gives memory out to
-/// threads takes addresses in advance (glibc 64 MiB for each), but not where there are none to spare, as what is small finds out.
-pub(crate) const fn in_addresses(memory: u64) -> u64 {
-    const SMALL: u64 = 64 << 20;
-    if memory <= SMALL { memory } else { memory.saturating_mul(2).saturating_add(2 * SMALL) }
+/// The addresses that so much memory of so many threads takes while it is filled: a list that grows takes twice its room at once, and what
+/// gives memory out to threads takes addresses in advance (glibc 64 MiB for each but the first), those that watch included, for which what is
+/// small leaves room.
+pub(crate) const fn in_addresses(memory: u64, threads: u64) -> u64 {
+    const A_THREAD: u64 = 64 << 20;
+    let watched = if memory <= A_THREAD { 0 } else { 2 * A_THREAD };
+    let threads = threads.saturating_sub(1).saturating_mul(A_THREAD);
+    memory.saturating_mul(2).saturating_add(watched).saturating_add(threads)
+}
+
+/// A list that grows.
+pub(crate) trait Grows {
+    /// The bytes that one place takes, how many there are, and how many of them are free.
+    const PLACE: usize;
+    fn places(&self) -> usize;
+    fn free_places(&self) -> usize;
+    /// Takes room for so many more; false if there is none.
+    fn grow(&mut self, more: usize) -> bool;
+}
+
+impl<T: Ord> Grows for BinaryHeap<T> {
+    const PLACE: usize = size_of::<T>();
+    fn places(&self) -> usize {
+        self.capacity()
+    }
+    fn free_places(&self) -> usize {
+        self.capacity() - self.len()
+    }
+    fn grow(&mut self, more: usize) -> bool {
+        self.try_reserve_exact(more).is_ok()
+    }
+}
+
+impl<T> Grows for VecDeque<T> {
+    const PLACE: usize = size_of::<T>();
+    fn places(&self) -> usize {
+        self.capacity()
+    }
+    fn free_places(&self) -> usize {
+        self.capacity() - self.len()
+    }
+    fn grow(&mut self, more: usize) -> bool {
+        self.try_reserve_exact(more).is_ok()
+    }
+}
+
+impl<T> Grows for Vec<T> {
+    const PLACE: usize = size_of::<T>();
+    fn places(&self) -> usize {
+        self.capacity()
+    }
+    fn free_places(&self) -> usize {
+        self.capacity() - self.len()
+    }
+    fn grow(&mut self, more: usize) -> bool {
+        self.try_reserve_exact(more).is_ok()
+    }
+}
+
+/// Whether a list has room for so many more, or gets it, half as much again at least: where there is memory for it beside the list as it is,
+/// for what the lists of the other threads grow by, and for all that is small.
+pub(crate) fn has_room(list: &mut impl Grows, more: usize, threads: usize) -> bool {
+    grown(list, more, threads, free)
+}
+
+fn grown<L: Grows>(list: &mut L, more: usize, threads: usize, free: impl FnOnce() -> Option<u64>) -> bool {
+    /// What grows by less is not asked about, and what is kept for all else.
+    const SMALL: usize = 1 << 20;
+    const SPARE: u64 = 8 << 20;
+    let lacks = more.saturating_sub(list.free_places());
+    if lacks == 0 {
+        return true;
+    }
+    let more = more.max((list.places() / 2).saturating_add(list.free_places()));
+    let grown = list.places().saturating_sub(list.free_places()).saturating_add(more).saturating_mul(L::PLACE);
+    let others = (grown as u64 / 3).saturating_mul(threads.saturating_sub(1) as u64);
+    let needed = (grown as u64).saturating_add(others).saturating_add(SPARE);
+    let fits = grown < SMALL || free().is_none_or(|free| free >= needed);
+    fits && list.grow(more)
 }
 
 /// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
 /// takes twice its room at once. `None`: it was stopped. Whoever works looks now and then: a thread that did would itself take addresses in
 /// advance, for which there may be no room.
 pub(crate) fn watched<T>(needed: u64, control: &Control, work: impl FnOnce() -> T) -> Option<T> {
-    let (Some(at_first), Some(_)) = (taken(), free()) else { return Some(work()) };
-    let most = at_first.saturating_add(needed);
-    control.watched_by(move || {
-        let more = taken().unwrap_or(0).saturating_sub(most);
-        more > 0 && free().is_some_and(|free| free / 2 < more)
-    });
+    if let (Some(at_first), Some(_)) = (taken(), free()) {
+        let most = at_first.saturating_add(needed);
+        control.watched_by(move || {
+            let more = taken().unwrap_or(0).saturating_sub(most);
+            more > 0 && free().is_some_and(|free| free / 2 < more)
+        });
+    }
     let worked = work();
     (!control.unwatched()).then_some(worked)
 }
@@ -118,8 +197,23 @@ mod tests {
     #[test]
     fn what_grows_takes_more_addresses_than_memory() {
         let mib = |mib: u64| mib << 20;
-        assert_eq!([0, 64, 65, 500].map(|memory| in_addresses(mib(memory))), [0, 64, 258, 1128].map(mib));
-        assert_eq!(in_addresses(u64::MAX), u64::MAX);
+        assert_eq!([0, 64, 65, 500].map(|memory| in_addresses(mib(memory), 1)), [0, 128, 258, 1128].map(mib));
+        assert_eq!([16, 65].map(|memory| in_addresses(mib(memory), 3)), [160, 386].map(mib));
+        assert_eq!(in_addresses(u64::MAX, 1), u64::MAX);
+    }
+
+    #[test]
+    fn a_list_grows_where_there_is_memory_for_it_beside_what_it_is() {
+        let mut list: VecDeque<u64> = VecDeque::with_capacity(1 << 20);
+        list.extend(0..1 << 20);
+        let free = |mib: u64| move || Some(mib << 20);
+        assert!(!grown(&mut list, 10, 1, free(19)) && list.capacity() == 1 << 20, "12 MiB, and 8 to spare");
+        assert!(!grown(&mut list, 10, 3, free(27)), "two other lists grow by 4 MiB each");
+        assert!(grown(&mut list, 0, 1, free(0)), "nothing is wanted");
+        assert!(grown(&mut list, 10, 1, free(20)) && list.capacity() >= 3 << 19, "half as much again");
+        assert!(grown(&mut list, 1 << 19, 1, || unreachable!("there is room")));
+        assert!(!grown(&mut list, usize::MAX / 8, 1, || None), "as much as nobody has");
+        assert!(grown(&mut Vec::<u64>::new(), 1000, 1, free(0)), "what is small is not asked about");
     }
 
     #[test]

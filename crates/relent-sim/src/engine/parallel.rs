@@ -31,6 +31,7 @@ pub(crate) fn begun<T: Send>(
     work: impl Fn(usize) -> T + Sync,
 ) -> Vec<Option<Box<T>>> {
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    control.at_work.store(threads.clamp(1, jobs.max(1)), Ordering::Relaxed);
     let share = || {
         let mut own = Vec::new();
         loop {

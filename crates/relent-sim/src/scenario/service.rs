@@ -225,6 +225,15 @@ impl Service {
         self.processes.unwrap_or(usual).max(1)
     }
 
+    /// So many requests of a herd wait at once, about, as far as they are not made again meanwhile: those who have come and are not served. Of
+    /// a stream nobody knows.
+    pub(crate) fn most_waiting(&self) -> u64 {
+        let Arrivals::Herd { clients, window } = self.arrivals else { return 0 };
+        let served = self.capacity().map_or(f64::INFINITY, |capacity| capacity * window.as_secs_f64());
+        let left = (clients as f64 - served).max(0.0) as u64;
+        left.min(self.server.queue.unwrap_or(u64::MAX))
+    }
+
     /// Clients of the herd and newcomers, or calls expected of a stream.
     pub fn clients(&self) -> f64 {
         self.arrivals.clients() + self.newcomers.map_or(0.0, |newcomers| newcomers.rate * newcomers.until.as_secs_f64())

@@ -186,7 +186,8 @@ const A_TRACE: u64 = 12_000;
 pub(crate) fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) -> Result<u64, Problem> {
     let jobs = plans.len() * scenario.seeds as usize;
     let most = plan::memory(scenario, plans);
-    let at_once = most.saturating_mul(threads.clamp(1, jobs.max(1)) as u64);
+    let at_work = threads.clamp(1, jobs.max(1)) as u64;
+    let at_once = most.saturating_mul(at_work);
     let traces = u64::from(scenario.seeds.min(MOST_TRACES)).saturating_mul(A_TRACE);
     let drawn = (plans.len() as u64).saturating_mul(A_PLOT.saturating_add(traces));
     let populations: usize = scenario.contenders.iter().map(|contender| contender.populations.len()).sum();
@@ -197,8 +198,9 @@ pub(crate) fn check_memory(scenario: &Scenario, plans: &[Plan], threads: usize) 
     let a_result = A_RESULT + scenario.contenders.iter().map(named).max().unwrap_or(0);
     let results = jobs_and_parts.saturating_mul(a_result).saturating_add(drawn);
     let needed = at_once.saturating_add(results);
-    let of_addresses =
-        memory::addresses().map(|left| (memory::in_addresses(at_once).saturating_add(results), left, "addresses"));
+    let reserved = plan::reserved(scenario, plans).saturating_mul(at_work).min(at_once);
+    let addresses = memory::in_addresses(at_once - reserved, at_work).saturating_add(reserved).saturating_add(results);
+    let of_addresses = memory::addresses().map(|left| (addresses, left, "addresses"));
     let of_memory = memory::free().map(|left| (needed, left, "memory"));
     let short = [of_memory, of_addresses].into_iter().flatten().find(|(needed, left, _)| needed > left);
     match short {

@@ -3,10 +3,10 @@
 use crate::{
     engine::bulk::{self, Grid, Levels},
     outcome::run::Health,
-    scenario::{Arrivals, Contender, Engine, Problem, Scenario, Service, World},
+    scenario::{Arrivals, Contender, Engine, Population, Problem, Scenario, Service, World},
     world::{
         meter::HEALTH_NS,
-        service::{cast, chain},
+        service::{cast, chain, dispatch, gate, needs_dispatch},
     },
 };
 
@@ -98,9 +98,25 @@ pub(crate) fn memory(scenario: &Scenario, plans: &[Plan]) -> u64 {
         }
         Plan::Exact => None,
     });
-    let exact = plans.iter().any(|plan| matches!(plan, Plan::Exact)).then(|| for_clients(scenario));
-    let most = counted.chain(exact).max().unwrap_or(0);
+    let most = counted.chain(exact(scenario, plans)).max().unwrap_or(0);
     FIXED.saturating_add(most).saturating_add(for_time(scenario))
+}
+
+/// The bytes that a run simulated exactly needs for its clients, if there is one.
+fn exact(scenario: &Scenario, plans: &[Plan]) -> Option<u64> {
+    plans.iter().any(|plan| matches!(plan, Plan::Exact)).then(|| for_clients(scenario))
+}
+
+/// How many of them are in lists that take their room at once, or look before they grow: those take no more addresses than memory.
+pub(crate) fn reserved(scenario: &Scenario, plans: &[Plan]) -> u64 {
+    let World::Service(service) = &scenario.world else { return 0 };
+    let Some(exact) = exact(scenario, plans) else { return 0 };
+    let has_others = scenario.contenders.iter().any(Contender::has_upstream) || layers(scenario) > 0;
+    let own = match needs_dispatch(service) && !has_others {
+        true => dispatch::memory(service, service.clients() as u64, service.most_waiting()),
+        false => 0,
+    };
+    own.saturating_add(at_server(scenario, service)).min(exact)
 }
 
 /// What is kept of each stretch of a stream, once for all and once for each population; a list that grows takes twice its room.
@@ -116,8 +132,28 @@ fn layers(scenario: &Scenario) -> u64 {
     scenario.contenders.iter().map(|contender| contender.layers.len() as u64).max().unwrap_or(0)
 }
 
-/// The clients of a run that is simulated exactly, and their upstreams.
+/// The clients of a run that is simulated exactly, their upstreams, and those of them who are at the server at once.
 fn for_clients(scenario: &Scenario) -> u64 {
+    let World::Service(service) = &scenario.world else { return alone(scenario) };
+    let contenders = &scenario.contenders;
+    let clients = service.clients() as u64;
+    // Who is of which population, what each has of its own, and when they come, put in order.
+    let populations = contenders.iter().map(|contender| contender.populations.len() as u64).max().unwrap_or(0);
+    let is_own = contenders.iter().flat_map(|contender| &contender.populations).any(Population::is_own);
+    let of_each = if populations > 0 { 3 + 8 * populations } else { 0 } + if is_own { 64 } else { 0 };
+    alone(scenario).saturating_add(at_server(scenario, service)).saturating_add(clients.saturating_mul(of_each))
+}
+
+/// What a server keeps of those inside, first come, first served; a list that grows takes half as much room again.
+fn at_server(scenario: &Scenario, service: &Service) -> u64 {
+    let contenders = &scenario.contenders;
+    let learned = contenders.iter().map(|contender| gate::memory(&contender.protection)).max().unwrap_or(0);
+    let counted = if service.server.queue.is_some() { 3 * size_of::<u64>() as u64 / 2 } else { 0 };
+    service.most_waiting().saturating_mul(learned.saturating_add(counted))
+}
+
+/// The same without what waits at the server, where that is simulated by itself.
+fn alone(scenario: &Scenario) -> u64 {
     let per_client = match &scenario.world {
         World::Service(service) if scenario.contenders.iter().any(Contender::has_upstream) => {
             let processes = scenario.contenders.iter().map(|contender| cast::processes(service, contender)).max();
@@ -126,6 +162,13 @@ fn for_clients(scenario: &Scenario) -> u64 {
         }
         World::Service(service) if layers(scenario) > 0 => {
             return chain::memory(service.clients() as u64, layers(scenario));
+        }
+        World::Service(service) if needs_dispatch(service) => {
+            let clients = service.clients() as u64;
+            // When it comes, what its policy remembers, and its calls of other layers.
+            let calls = if service.layers > 1 { 64 * u64::from(service.layers) } else { 0 };
+            let own = clients.saturating_mul(16 + calls);
+            return dispatch::memory(service, clients, service.most_waiting()).saturating_add(own);
         }
         World::Service(service) if service.layers > 1 => 40 + 64 * u64::from(service.layers),
         World::Layers(layers) => 64 * u64::from(layers.depth),
@@ -160,6 +203,34 @@ mod tests {
         let one = memory(&scenario, &[Plan::Exact]);
         scenario.contenders = vec![scenario.contenders[0].clone(); 6000];
         assert_eq!(memory(&scenario, &vec![Plan::Exact; 6000]), one);
+    }
+
+    /// What waits at a server is more than who calls it.
+    #[test]
+    fn what_queues_keep_is_reckoned() {
+        let needed = |clients: &str, server: &str| {
+            let text = format!(
+                "engine = \"exact\"\n[clients]\n{clients}\n[server]\ncapacity = 10000\n{server}\n[policy.a]\nbase = \"1s\"\n"
+            );
+            let scenario = Scenario::parse(&text).unwrap();
+            let plan = plan(&scenario, &scenario.contenders[0]).unwrap();
+            (memory(&scenario, &[plan]) - memory(&scenario, &[])) / 1_000_000
+        };
+        let herd = "count = 1000000";
+        assert_eq!(needed(herd, ""), 40, "first come, first served");
+        // An event, what a client does, what its policy remembers, and its request.
+        let request = needed(herd, "order = \"lifo\"") - needed(herd, "order = \"lifo\"\nqueue = 1");
+        assert!(needed(herd, "order = \"lifo\"") >= 100 && request >= 40, "{request}");
+        assert_eq!(needed(herd, "drop_expired = true\nqueue = 10"), needed(herd, "order = \"lifo\"\nqueue = 10"));
+        let slowly = needed("count = 1000000\nwindow = \"200s\"", "order = \"lifo\"");
+        assert_eq!(slowly + request, needed(herd, "order = \"lifo\""), "who comes slowly does not wait");
+        assert_eq!(needed(herd, "admission = {}"), 40 + 36, "what it learns from");
+        assert_eq!(needed(herd, "queue = 10000000"), 40 + 12, "when each is done");
+        assert_eq!(needed("rate = 10000\nfor = \"100s\"", "admission = {}"), 40, "nobody knows how many wait");
+        assert!(
+            needed("count = 1000000", "order = \"lifo\"\nworkers = 1000000") > 100 + 24,
+            "each worker has an event"
+        );
     }
 
     /// An engine that does not know how long a call has lasted keeps no limit of time.

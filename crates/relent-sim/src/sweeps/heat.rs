@@ -10,7 +10,10 @@ use crate::{
     },
     outcome::{Figures, Heat},
     scenario::{Arrivals, Contender, Engine, Figure, Scenario, Service},
-    simulate::plan::{self, Plan},
+    simulate::{
+        check_memory,
+        plan::{self, Plan},
+    },
 };
 use relent::{Curve, Jitter, Policy, Settings};
 use std::time::Duration;
@@ -45,6 +48,9 @@ pub(super) fn is_cheap(studio: Studio<'_>) -> bool {
 
 pub(super) fn draw(studio: Studio<'_>) -> Option<Heat> {
     let sheet = Sheet::new(&studio)?;
+    if sheet.is_too_large() {
+        return None;
+    }
     let cells = parallel::each(CELLS, studio.threads, studio.control, |nth| sheet.cell(nth));
     if studio.control.is_stopped() {
         return None;
@@ -98,6 +104,16 @@ impl<'a> Sheet<'a> {
             Plan::Fluid(levels, grid) => Some((contender, levels, grid)),
             _ => None,
         }
+    }
+
+    /// Whether the cells that are drawn at once take more memory than there is.
+    fn is_too_large(&self) -> bool {
+        let plans = (0..CELLS).filter_map(|nth| self.plan(self.policy(nth)?));
+        let largest = plans.max_by_key(|(_, levels, grid)| grid.slots.saturating_mul(levels.len() as u64));
+        let Some((contender, levels, grid)) = largest else { return false };
+        let threads = self.studio.threads.clamp(1, CELLS);
+        let scenario = Scenario { contenders: vec![contender], seeds: threads as u32, ..self.scenario.clone() };
+        check_memory(&scenario, &[Plan::Fluid(levels, grid)], threads).is_err()
     }
 
     fn cell(&self, nth: usize) -> Option<Figures> {

@@ -270,6 +270,9 @@ impl<'a> World<'a> {
                 if stops.is_some() {
                     return stops;
                 }
+                if let Some(stops) = self.make_room() {
+                    return Some(stops);
+                }
                 if self.line.inside(0) > MOST_INSIDE {
                     return Some(format!("more than {MOST_INSIDE} requests are inside the server"));
                 }
@@ -279,6 +282,19 @@ impl<'a> World<'a> {
             }
         }
         None
+    }
+
+    /// Takes room for all that may come until the next look: each brings two at most.
+    fn make_room(&mut self) -> Option<String> {
+        let control = self.task.control;
+        let begin = (TICK as usize).saturating_sub(self.free.len());
+        let _ = control.has_room(&mut self.coming, 2 * TICK as usize)
+            && control.has_room(&mut self.nodes, begin)
+            && control.has_room(&mut self.rounds, begin)
+            && control.has_room(&mut self.free, TICK as usize);
+        self.line.make_room(self.door.queue(), control);
+        self.door.make_room(control);
+        control.stopped()
     }
 
     fn push(&mut self, time: u64, client: u32, what: What) {

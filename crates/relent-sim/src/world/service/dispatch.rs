@@ -16,7 +16,7 @@ use crate::{
         task::Task,
     },
     outcome::run::Run,
-    scenario::{Arrivals, speed::Speed},
+    scenario::{Arrivals, Service, TroubleKind, speed::Speed},
     time::PreciseTime,
     world::{meter::Judge, meters::Meters},
 };
@@ -77,6 +77,22 @@ pub(crate) fn run(task: &Task<'_>) -> Run {
     World::new(task, clients, cast, starts).run()
 }
 
+/// The bytes of so many clients, of whom so many wait at once; of these nobody knows but at a herd.
+pub(crate) fn memory(service: &Service, clients: u64, wait: u64) -> u64 {
+    let at_work = u64::from(service.server.workers).min(clients);
+    let coming = clients.saturating_add(at_work).saturating_mul(size_of::<Reverse<Happening>>() as u64);
+    // A map has room for twice as many, and what leads to them.
+    let serving = at_work.saturating_mul(3 * size_of::<((u32, u32), PreciseTime)>() as u64);
+    let own = clients.saturating_mul(size_of::<State>() as u64);
+    let waiting = wait.saturating_mul(size_of::<Request>() as u64);
+    [serving, own, waiting].into_iter().fold(coming, u64::saturating_add)
+}
+
+/// Whether an attempt may fail that has been served: then its client comes back before its patience would have ended.
+fn fails(service: &Service) -> bool {
+    service.server.failure > 0.0 || service.troubles.iter().any(|t| matches!(t.kind, TroubleKind::Failing(_)))
+}
+
 struct World<'a, C> {
     task: &'a Task<'a>,
     coming: BinaryHeap<Reverse<Happening>>,
@@ -109,13 +125,14 @@ impl<'a, C: Clients> World<'a, C> {
         door.outside = if until.is_none() { count as u64 } else { 0 };
         World {
             task,
-            coming: BinaryHeap::new(),
+            // One for each client, and one for each worker.
+            coming: BinaryHeap::with_capacity(count + count.min(task.service.server.workers as usize)),
             clients,
             states: vec![State::default(); count],
             door,
             speed: Speed::new(&task.service.troubles),
             work: Work::new(&task.service.server),
-            waiting: VecDeque::new(),
+            waiting: VecDeque::with_capacity(task.service.most_waiting() as usize),
             backlog: PreciseTime::ZERO,
             serving: BTreeMap::new(),
             idle: task.service.server.workers,
@@ -172,6 +189,9 @@ impl<'a, C: Clients> World<'a, C> {
                 if stops.is_some() {
                     return stops;
                 }
+                if let Some(stops) = self.make_room() {
+                    return Some(stops);
+                }
                 if self.inside() > MOST_INSIDE / 5 {
                     // Each of them is a request, and the end of somebody's patience.
                     return Some(format!("more than {} requests are inside the server", MOST_INSIDE / 5));
@@ -179,6 +199,22 @@ impl<'a, C: Clients> World<'a, C> {
             }
         }
         None
+    }
+
+    /// Takes room for all that may come and wait until the next look.
+    fn make_room(&mut self) -> Option<String> {
+        let control = self.task.control;
+        let waiting = self.waiting.len() as u64;
+        // Who waits for ever is there once.
+        let for_ever = self.cast.roles().iter().all(|role| role.manners.timeout == u64::MAX);
+        let most = if for_ever { self.starts.len() as u64 } else { u64::MAX };
+        let enter = most.min(self.door.queue()).saturating_sub(waiting).min(TICK);
+        let begin = u64::from(self.idle).min(TICK);
+        let fail = if fails(self.task.service) && !for_ever { waiting + TICK } else { 0 };
+        let _ = control.has_room(&mut self.waiting, enter as usize)
+            && control.has_room(&mut self.coming, (begin + fail) as usize);
+        self.door.make_room(control);
+        control.stopped()
     }
 
     fn out(&self, client: u32, attempt: u32) -> u64 {

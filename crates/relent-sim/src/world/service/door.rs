@@ -3,7 +3,10 @@
 
 use super::gate::{Gate, Knock};
 use crate::{
-    engine::draws::{Draws, Purpose},
+    engine::{
+        control::Control,
+        draws::{Draws, Purpose},
+    },
     scenario::{Contender, RetryAfter, Service, TroubleKind},
     time::PreciseTime,
 };
@@ -126,6 +129,18 @@ impl Door {
             return false;
         }
         self.limit.as_mut().is_none_or(|tokens| tokens.take(now_precise))
+    }
+
+    /// Takes room for all of whom the machines learn until the next look.
+    pub(super) fn make_room(&mut self, control: &Control) {
+        if let Some(gate) = &mut self.gate {
+            gate.make_room(control);
+        }
+    }
+
+    /// The room of the queue.
+    pub(super) const fn queue(&self) -> u64 {
+        self.queue
     }
 
     /// A request was let in that takes so long, and will be done then.

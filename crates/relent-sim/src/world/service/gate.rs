@@ -2,7 +2,10 @@
 //!
 //! The door may be simulated, or one to which real clients come: the time is told.
 
-use crate::scenario::{Protection, Server};
+use crate::{
+    engine::control::{Control, TICK},
+    scenario::{Protection, Server},
+};
 use relent::{Admission, Admit, Arrival, Pacer, Room, Timestamp, Turn, Verdict};
 use std::{
     cmp::Reverse,
@@ -39,6 +42,12 @@ pub struct Gate {
 /// When, how long the request will have waited, and how long it will have been inside.
 type Answer = (u64, u64, u64);
 
+/// The bytes that a machine which learns keeps of each request inside; a list that grows takes half as much room again.
+pub(crate) fn memory(protection: &Protection) -> u64 {
+    let learns = protection.admission.is_some() || protection.pacer.is_some_and(|pacer| pacer.measured);
+    if learns { 3 * size_of::<Answer>() as u64 / 2 } else { 0 }
+}
+
 /// Answers to come. Almost all of them come in the order in which their requests were let in.
 #[derive(Debug, Default)]
 struct Answers {
@@ -64,6 +73,11 @@ impl Answers {
             (None, Some(other)) => (other.0 <= now).then(|| self.others.pop())?.map(|it| it.0),
             (None, None) => None,
         }
+    }
+
+    /// So many may come out of order until others are asked.
+    fn make_room(&mut self, more: usize, control: &Control) {
+        let _ = control.has_room(&mut self.in_order, more) && control.has_room(&mut self.others, more);
     }
 
     fn len(&self) -> u64 {
@@ -149,6 +163,13 @@ impl Gate {
         if self.learns {
             let inside = done.saturating_sub(now);
             self.answers.push((done, inside.saturating_sub(work), inside));
+        }
+    }
+
+    /// Takes room for those who may enter until the next look.
+    pub(super) fn make_room(&mut self, control: &Control) {
+        if self.learns {
+            self.answers.make_room(TICK as usize, control);
         }
     }
 

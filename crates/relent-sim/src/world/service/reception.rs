@@ -148,7 +148,11 @@ impl Reception {
     /// Looks after so many events whether the run must stop, and why.
     #[cold]
     pub(super) fn stops(&mut self, task: &Task<'_>, events: u64, most: u64) -> Option<String> {
-        let stops = task.control.stops(events, most);
+        let stops = task.control.stops(events, most).or_else(|| {
+            self.line.make_room(self.door.queue(), task.control);
+            self.door.make_room(task.control);
+            task.control.stopped()
+        });
         if stops.is_some() {
             return stops;
         }

@@ -2,6 +2,7 @@
 
 use crate::scenario::speed::Speed;
 use crate::{
+    engine::control::{Control, TICK},
     engine::draws::{self, Draws, Purpose},
     scenario::{Server, Service},
     time::PreciseTime,
@@ -86,6 +87,17 @@ impl Line {
             self.leave(now);
         }
         self.inside
+    }
+
+    /// Takes room for all who may enter until the next look, of a queue with room for so many.
+    pub(super) fn make_room(&mut self, queue: u64, control: &Control) {
+        if self.counts {
+            let more = queue.saturating_sub(self.inside).min(TICK) as usize;
+            let _ = match self.workers.is_empty() {
+                true => control.has_room(&mut self.single, more),
+                false => control.has_room(&mut self.several, more),
+            };
+        }
     }
 
     fn leave(&mut self, now: u64) {
