@@ -69,6 +69,12 @@ impl Numbers {
         self.unknown != Some(number)
     }
 
+    /// Whether there is but one.
+    fn are_one(&self) -> bool {
+        let is_one = |map: &String| map.split_whitespace().nth(2) == Some("1") && map.lines().count() == 1;
+        self.map.as_ref().is_some_and(is_one)
+    }
+
     /// What has a number here has this one around the namespace.
     fn outside(&self, number: u32) -> Option<u32> {
         self.map.as_ref().map_or(Some(number), |map| outside(map, number))
@@ -91,14 +97,15 @@ pub(crate) fn is_own_group(group: u32) -> bool {
     is_alone_in(group, geteuid().as_raw())
 }
 
-/// The same of another user. In a namespace of users the list of those who are in a group may be the one around it.
+/// The same of another user. In a namespace of users the list of those who are in a group may be the one around it; one that has a single
+/// group, as a sandbox's, may be in another, and whose its number is there nobody knows.
 fn is_alone_in(group: u32, user: u32) -> bool {
     let is_alone = |group, user| group == user && !has_others(group, user);
     let is_alone_outside = match (groups().outside(group), users().outside(user)) {
         (Some(there), Some(user_there)) => (there, user_there) == (group, user) || is_alone(there, user_there),
         _ => false,
     };
-    is_alone_outside && is_alone(group, user)
+    !groups().are_one() && is_alone_outside && is_alone(group, user)
 }
 
 /// Whether anybody else is in a user's group, as far as the system lists its members and users.
@@ -396,6 +403,8 @@ mod tests {
             [0, 1, 6, 7].map(outside),
             [(Some(0), Some(1000)), (Some(1), None), (Some(6), Some(100_001)), (Some(7), None)]
         );
+        assert!(numbers("         0       1000          1\n").are_one());
+        assert!(!all.are_one() && !some.are_one() && !Numbers::of(None, None).are_one());
         let nothing_told = Numbers::of(None, Some("65534".to_owned()));
         assert!(nothing_told.has(65_534) && nothing_told.outside(65_534) == Some(65_534));
     }

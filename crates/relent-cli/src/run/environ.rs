@@ -1,6 +1,6 @@
 //! The environment that a process was started with, as far as the system shows it.
 
-use super::{answer, processes};
+use super::processes;
 use nix::{errno::Errno, unistd::Pid};
 use std::{
     fs::{self, File},
@@ -12,17 +12,8 @@ use std::{
 /// whoever looks at all of them must not read that.
 const LARGEST: u64 = 6 << 20;
 
-/// All of it; nothing for those that have ended, and for those of others. `None`: it does not [answer](answer::of).
-pub(super) fn of(pid: Pid) -> Option<Vec<u8>> {
-    answer::of(pid, move || shown(pid))
-}
-
-/// The same, but `None`, too, of one that is becoming another program: it shows neither that nor its command line for a moment.
-pub(super) fn settled(pid: Pid) -> Option<Vec<u8>> {
-    answer::of(pid, move || shown_by_one(pid)).flatten()
-}
-
-fn shown(pid: Pid) -> Vec<u8> {
+/// All of it; nothing for those that have ended, and for those of others.
+pub(super) fn of(pid: Pid) -> Vec<u8> {
     let Some(folder) = processes::folder(pid) else { return Vec::new() };
     match read(&folder) {
         Ok(environment) if !environment.is_empty() => return environment,
@@ -35,10 +26,11 @@ fn shown(pid: Pid) -> Vec<u8> {
     shown.find(|environment| !environment.is_empty()).unwrap_or_default()
 }
 
-fn shown_by_one(pid: Pid) -> Option<Vec<u8>> {
+/// The same, but `None` of one that is becoming another program: it shows neither that nor its command line for a moment.
+pub(super) fn settled(pid: Pid) -> Option<Vec<u8>> {
     // Between two looks it may have become another.
     for _ in 0..3 {
-        let environment = shown(pid);
+        let environment = of(pid);
         if !environment.is_empty() {
             return Some(environment);
         }

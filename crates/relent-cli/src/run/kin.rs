@@ -1,52 +1,90 @@
 //! Which orphans are an attempt's, where relent had children before that, as a script that became relent: what those leave comes to it as
 //! well.
 
-use super::{mark::Mark, processes};
+use super::{answer, mark::Mark, processes};
 use nix::unistd::{Pid, geteuid};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     time::{Duration, Instant},
 };
 
-/// For so long nobody counts as the attempt's of whom nothing is shown, as of who is becoming another program, or does not answer. After that,
-/// our own user's do: another's may have nothing to do with it, and never answer.
+/// For so long nobody counts as the attempt's of whom nothing is shown. After that, who is becoming another program does. Who does not answer
+/// does not: others may have nothing to do with it, and make one after another.
 const MOMENT: Duration = Duration::from_secs(1);
+
+/// For so long they are asked at once: somebody waits for what comes of it. What was not asked by then is the next time.
+const LOOK_FOR: Duration = Duration::from_millis(200);
 
 /// What tells the attempt's from others, where there may be such.
 #[derive(Debug)]
 pub(super) struct Kin {
     mark: Option<Mark>,
-    /// Of whom nothing is shown, and since when.
+    /// Those that have shown that they are not the attempt's, and when they began: who is no more becomes none.
+    strangers: HashSet<(Pid, Option<u64>)>,
+    /// Of whom nothing is shown, and since when; of another user's, since when that is so of any of them.
     unknown: HashMap<Pid, Instant>,
+    /// Since when another user's do not answer, and when one did not last.
+    silent: HashMap<u32, (Instant, Instant)>,
 }
 
 impl Kin {
     pub(super) fn of(mark: Option<Mark>) -> Kin {
-        Kin { mark, unknown: HashMap::new() }
+        Kin { mark, strangers: HashSet::new(), unknown: HashMap::new(), silent: HashMap::new() }
     }
 
     /// Those of the attempt, of whom some are of its group, whatever they show.
     pub(super) fn among(&mut self, mut orphans: Vec<Pid>, is_of_the_group: impl Fn(Pid) -> bool) -> Vec<Pid> {
         let Some(mark) = &self.mark else { return orphans };
-        self.unknown.retain(|pid, _| orphans.contains(pid));
-        orphans.retain(|pid| match mark.is_missing(*pid) {
-            _ if is_of_the_group(*pid) => true,
-            None => {
-                let since = *self.unknown.entry(*pid).or_insert_with(Instant::now);
-                since.elapsed() >= MOMENT && processes::owner(*pid) == Some(geteuid().as_raw())
-            }
-            Some(is_missing) => {
-                self.unknown.remove(pid);
-                !is_missing
-            }
+        let until = Instant::now() + LOOK_FOR;
+        let all: HashSet<Pid> = orphans.iter().copied().collect();
+        self.unknown.retain(|pid, _| all.contains(pid));
+        self.silent.retain(|_, (_, last)| last.elapsed() < MOMENT);
+        self.strangers.retain(|(pid, began)| all.contains(pid) && processes::began(*pid) == *began);
+        let strangers: HashSet<Pid> = self.strangers.iter().map(|(pid, _)| *pid).collect();
+        orphans.retain(|pid| is_of_the_group(*pid) || !strangers.contains(pid));
+        let (ours, mut others): (Vec<Pid>, Vec<Pid>) = orphans.iter().partition(|pid| is_of_the_group(**pid));
+        others.sort_by_cached_key(|pid| {
+            let owner = processes::owner(*pid).unwrap_or_else(|| geteuid().as_raw());
+            (owner != geteuid().as_raw(), answer::used(owner))
         });
+        // Before they are asked: who gets the number of one afterwards is another.
+        let began: Vec<Option<u64>> = others.iter().map(|pid| processes::began(*pid)).collect();
+        let mut is_one: HashSet<Pid> = ours.into_iter().collect();
+        for ((pid, told), began) in mark.are_missing(others, until).zip(began) {
+            let now = Instant::now();
+            let is_ours = match told {
+                Some(Some(is_missing)) => {
+                    self.unknown.remove(&pid);
+                    if is_missing {
+                        self.strangers.insert((pid, began));
+                    }
+                    !is_missing
+                }
+                Some(None) => self.unknown.entry(pid).or_insert(now).elapsed() >= MOMENT,
+                None => {
+                    let other = processes::owner(pid).filter(|owner| *owner != geteuid().as_raw());
+                    let since = other.map_or(now, |other| {
+                        let (since, last) = self.silent.entry(other).or_insert((now, now));
+                        *last = now;
+                        *since
+                    });
+                    self.unknown.entry(pid).or_insert(since);
+                    false
+                }
+            };
+            if is_ours {
+                is_one.insert(pid);
+            }
+        }
+        orphans.retain(|pid| is_one.contains(pid));
         orphans
     }
 
     /// Of processes those that show that they are the attempt's, though who has started them does not.
-    pub(super) fn marked(&self, mut pids: Vec<Pid>) -> Vec<Pid> {
-        pids.retain(|pid| self.mark.as_ref().is_some_and(|mark| mark.marks(*pid) == Some(true)));
-        pids
+    pub(super) fn marked(&self, pids: Vec<Pid>) -> Vec<Pid> {
+        let until = Instant::now() + LOOK_FOR;
+        let answers = self.mark.iter().flat_map(|mark| mark.marks(pids.clone(), Some(until)));
+        answers.filter(|(_, is_one)| *is_one == Some(true)).map(|(pid, _)| pid).collect()
     }
 
     /// Whether all that comes to us is the attempt's.

@@ -4,10 +4,10 @@
 //! It tells the processes of an attempt from children that relent had before, as of a script that became relent, and from what such
 //! children leave; and a watchman knows by it whom to end.
 
-use super::environ;
+use super::{answer, environ};
 use nix::unistd::Pid;
 use relent_store::Nonce;
-use std::{env, ffi::OsString};
+use std::{env, ffi::OsString, time::Instant};
 
 /// The variable that has them, with colons in between.
 pub(super) const MARKS: &str = "RELENT_RUN_ID";
@@ -47,16 +47,27 @@ impl Mark {
         }
     }
 
-    /// Whether a process is known to be of this run, as far as the system shows its environment; `None` of one that does not
-    /// [answer](environ::of).
-    pub(super) fn marks(&self, pid: Pid) -> Option<bool> {
-        environ::of(pid).map(|environment| self.is_in(&environment))
+    /// Whether processes are known to be of this run, as far as the system shows their environment; `None` of each that does not
+    /// [answer](answer), by then if there is a time.
+    pub(super) fn marks(
+        &self,
+        pids: Vec<Pid>,
+        until: Option<Instant>,
+    ) -> impl Iterator<Item = (Pid, Option<bool>)> + use<> {
+        let mark = self.clone();
+        answer::all(pids, until, move |pid| mark.is_in(&environ::of(pid)))
     }
 
-    /// Whether a process is known not to be of this run; `None` of one that does not answer, or is
-    /// [becoming another program](environ::settled).
-    pub(super) fn is_missing(&self, pid: Pid) -> Option<bool> {
-        environ::settled(pid).map(|environment| self.is_missing_in(&environment))
+    /// Whether processes are known not to be of this run; `None` of each that does not answer until then, and of one that is
+    /// [becoming another program](environ::settled) this is its answer.
+    pub(super) fn are_missing(
+        &self,
+        pids: Vec<Pid>,
+        until: Instant,
+    ) -> impl Iterator<Item = (Pid, Option<Option<bool>>)> + use<> {
+        let mark = self.clone();
+        let is_missing = move |pid| environ::settled(pid).map(|environment| mark.is_missing_in(&environment));
+        answer::all(pids, Some(until), is_missing)
     }
 
     fn is_in(&self, environment: &[u8]) -> bool {

@@ -62,15 +62,15 @@ fn is_shared(folder: &Path) -> bool {
         || lists::are_given_in(folder)
 }
 
-/// Whether what is made beside a file is another group's than the file, and others come as far as that.
+/// Whether what is made beside a file is another group's than the file, or has no list as the file has, and others come as far as that.
 #[cfg(target_os = "linux")]
-fn are_another_groups(folder: &Path, of_file: &rustix::fs::Stat) -> bool {
+fn are_for_others(folder: &Path, file: &Path, of_file: &rustix::fs::Stat) -> bool {
     rustix::fs::stat(folder).is_ok_and(|folder| {
         let of_new_ones = match folder.st_mode & 0o2000 {
             0 => rustix::process::getegid().as_raw(),
             _ => folder.st_gid,
         };
-        folder.st_mode & 0o011 != 0 && !is_same_group(of_new_ones, of_file.st_gid)
+        folder.st_mode & 0o011 != 0 && (!is_same_group(of_new_ones, of_file.st_gid) || lists::is_on(file))
     })
 }
 
@@ -104,11 +104,12 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let ours = rustix::process::geteuid().as_raw();
     let is_shared = is_shared(folder);
-    let are_anothers = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|data| are_another_groups(folder, &data));
-    if !is_shared && !are_anothers {
+    let are_for_others =
+        statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|data| are_for_others(folder, file, &data));
+    if !is_shared && !are_for_others {
         return Ok(false);
     }
-    let is_given_later = are_anothers || lists::are_given_in(folder) || lists::is_on(file);
+    let is_given_later = are_for_others || lists::are_given_in(folder) || lists::is_on(file);
     let Ok(folder) = open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
         return Ok(true);
     };
@@ -158,7 +159,7 @@ pub(super) fn give(file: &Path, ends: &[&str]) {
     let ours = rustix::process::geteuid().as_raw();
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(of_file) = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
-    let is_to_be_given = is_shared(folder) || are_another_groups(folder, &of_file);
+    let is_to_be_given = is_shared(folder) || are_for_others(folder, file, &of_file);
     for end in ends.iter().filter(|_| is_to_be_given) {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let Ok(part) = open(file::beside(file, end), flags, Mode::empty()) else { continue };

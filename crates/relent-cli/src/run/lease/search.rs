@@ -3,7 +3,7 @@
 //! It reads something of every process there is, and takes as long as others like: whoever has many processes with large
 //! environments holds it up. So nobody waits for it for longer than a moment, and what it finds is told as it is found.
 
-use crate::run::{mark::Mark, processes};
+use crate::run::{answer, mark::Mark, processes};
 use nix::{
     errno::Errno,
     sys::signal::{Signal, kill},
@@ -81,7 +81,13 @@ impl Search {
     pub(super) fn new(mark: Mark) -> Search {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
-        let look = move || run(&of_thread, candidates, |pid| mark.marks(pid), LATE_FOR);
+        let marks = mark.clone();
+        let is_one = move |pid| marks.marks(vec![pid], None).any(|(_, is_one)| is_one == Some(true));
+        let looked_at = move || {
+            let mark = mark.clone();
+            candidates(move |pids| mark.marks(pids, None))
+        };
+        let look = move || run(&of_thread, looked_at, is_one, LATE_FOR);
         if thread::Builder::new().name("search".into()).spawn(look).is_err() {
             // Where there is no thread more, nobody is found. The group is still told.
             shared.lock().is_done = true;
@@ -145,10 +151,10 @@ const LATE_FOR: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Looks, round after round, as long as more of them are asked for.
-fn run<I: Iterator<Item = Pid>>(
+fn run<I: Iterator<Item = (Pid, Option<bool>)>>(
     shared: &Shared,
-    candidates: impl Fn() -> I,
-    is_one: impl Fn(Pid) -> Option<bool>,
+    looked_at: impl Fn() -> I,
+    is_one: impl Fn(Pid) -> bool,
     late_for: Duration,
 ) {
     // Who was told by which signal: each is told once, but killed again and again.
@@ -166,13 +172,13 @@ fn run<I: Iterator<Item = Pid>>(
         let (round, order) = (asked.rounds, asked.order);
         drop(asked);
         let (mut seen, mut found, mut unanswered) = (Sight::Nowhere, Vec::new(), HashSet::new());
-        for pid in candidates() {
+        for (pid, answer) in looked_at() {
             // What was found before is told this, too: from the beginning.
             if shared.lock().order != order {
                 asked = shared.lock();
                 continue 'rounds;
             }
-            match is_one(pid) {
+            match answer {
                 Some(true) => {}
                 Some(false) => continue,
                 None => {
@@ -186,10 +192,10 @@ fn run<I: Iterator<Item = Pid>>(
             if let Some((signal, group)) = order
                 && getpgid(Some(pid)).ok() != group
                 && (told.insert((pid, signal)) || signal == Signal::SIGKILL)
-                && processes::send_if(pid, signal, || is_one(pid) == Some(true)) != Err(Errno::ESRCH)
+                && processes::send_if(pid, signal, || is_one(pid)) != Err(Errno::ESRCH)
             {
                 // Who is stopped cannot end.
-                let _ = processes::send_if(pid, Signal::SIGCONT, || is_one(pid) == Some(true));
+                let _ = processes::send_if(pid, Signal::SIGCONT, || is_one(pid));
             }
         }
         late.retain(|owner, _| unanswered.contains(owner));
@@ -206,33 +212,31 @@ fn run<I: Iterator<Item = Pid>>(
     }
 }
 
-/// All processes, those of our session first, since a command of ours may have changed its user, then our user's: those of others
-/// are there to be looked at last. Who comes while the others are looked at is looked at then.
-fn candidates() -> impl Iterator<Item = Pid> {
+/// All processes, as they answer, those of our session first, since a command of ours may have changed its user, then our user's: those of
+/// others are there to be looked at last. Who comes while the others are looked at is looked at then.
+fn candidates<I: Iterator>(ask: impl Fn(Vec<Pid>) -> I) -> impl Iterator<Item = I::Item> {
     /// Others may start processes without end.
-    const MOST_LISTS: u32 = 20;
-    let (mut seen, mut lists, mut next) = (HashSet::<Pid>::new(), 0, Vec::new().into_iter());
-    iter::from_fn(move || {
-        if next.len() == 0 && lists < MOST_LISTS {
-            lists += 1;
-            let is_new = |pid: &Pid| !seen.contains(pid);
-            let new = listed(&is_new);
-            seen.extend(&new);
-            next = new.into_iter();
-        }
-        next.next()
-    })
+    const MOST_LISTS: usize = 20;
+    let mut seen = HashSet::<Pid>::new();
+    let lists = iter::from_fn(move || {
+        let new = listed(&|pid| !seen.contains(pid));
+        seen.extend(&new);
+        (!new.is_empty()).then_some(new)
+    });
+    lists.take(MOST_LISTS).flat_map(ask)
 }
 
-/// All processes of which this is so, in that order.
+/// All processes of which this is so, in that order, and of others those last that took long to answer.
 fn listed(is_wanted: &dyn Fn(&Pid) -> bool) -> Vec<Pid> {
     let (own, session) = (geteuid().as_raw(), getsid(None).ok());
     let entries = processes::shown().and_then(|all| fs::read_dir(all).ok()).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let nearness = |pid: Pid| match session.is_some() && getsid(Some(pid)).ok() == session {
-        true => 0,
-        false if processes::owner(pid) == Some(own) => 1,
-        false => 2,
+        true => (0, Duration::ZERO),
+        false => match processes::owner(pid) {
+            Some(owner) if owner == own => (1, Duration::ZERO),
+            other => (2, other.map_or(Duration::ZERO, answer::used)),
+        },
     };
     let mut all: Vec<Pid> = pids.map(Pid::from_raw).filter(is_wanted).collect();
     all.sort_by_cached_key(|pid| nearness(*pid));
@@ -309,7 +313,7 @@ mod tests {
         while getsid(Some(pid(&elsewhere))).ok() == getsid(None).ok() {
             thread::sleep(Duration::from_millis(2));
         }
-        let order: Vec<Pid> = candidates().collect();
+        let order: Vec<Pid> = candidates(IntoIterator::into_iter).collect();
         let place = |child: &Child| order.iter().position(|one| *one == pid(child));
         let (first, later) = (place(&changed), place(&elsewhere));
         for child in [&mut changed, &mut elsewhere] {
@@ -329,8 +333,8 @@ mod tests {
         let (rounds, taken) = sync_channel::<Option<Receiver<Pid>>>(0);
         let of_thread = shared.clone();
         thread::spawn(move || {
-            let candidates = || taken.recv().ok().flatten().into_iter().flat_map(IntoIterator::into_iter);
-            run(&of_thread, candidates, |_| Some(true), LONG);
+            let looked_at = || taken.recv().ok().flatten().into_iter().flatten().map(|pid| (pid, Some(true)));
+            run(&of_thread, looked_at, |_| true, LONG);
         });
         (Search { shared, awaited: None }, move |round| rounds.send(round).unwrap())
     }
@@ -386,8 +390,8 @@ mod tests {
             let (answers, told) = channel();
             let of_thread = shared.clone();
             let own = Pid::from_raw(i32::try_from(std::process::id()).unwrap());
-            let is_one = move |_| told.recv().unwrap_or_default();
-            thread::spawn(move || run(&of_thread, || iter::once(own), is_one, late_for));
+            let looked_at = move || iter::once((own, told.recv().unwrap_or_default()));
+            thread::spawn(move || run(&of_thread, looked_at, |_| true, late_for));
             let mut search = Search { shared, awaited: None };
             for (answer, seen) in
                 [(None, seen), (None, seen), (Some(true), Sight::There), (Some(false), Sight::Nowhere)]
