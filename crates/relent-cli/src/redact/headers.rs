@@ -149,7 +149,7 @@ fn header_as_it_is<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
         let is_path = value.starts_with('/') && !value[1..].starts_with(['/', '\\']) && !value.contains(is_odd);
         let is_part_of_a_url = value.starts_with(['/', '?', '#']);
         Cow::Owned(match (is_path, is_part_of_a_url) {
-            (true, _) => path(value),
+            (true, _) => what_may_be_a_path(value),
             (_, true) => value::shown(&url(value)),
             _ => value::shown(value),
         })
@@ -158,6 +158,15 @@ fn header_as_it_is<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
             Cow::Borrowed(value) => inside(name, value),
             Cow::Owned(value) => Cow::Owned(inside(name, &value).into_owned()),
         }
+    }
+}
+
+/// What may be a path: of what stands before a query no more is shown than of an argument.
+fn what_may_be_a_path(value: &str) -> String {
+    let place = &value[..value.find(['?', '#', ';']).unwrap_or(value.len())];
+    match value::shown(place) {
+        same if same == place => path(value),
+        less => path(&less),
     }
 }
 

@@ -1,7 +1,11 @@
 //! A text as nothing but its letters and digits: what stands between them is written in many ways (`+`, `%20`, `\u0020`, `&#32;`), and each
 //! of them again by whoever quotes that (`&amp;#32;`). And a text with its signs, where it has too few others.
 
-use super::{entities::named, plain::narrowed, undone::push_small};
+use super::{
+    entities::{FJ, begun, named},
+    plain::narrowed,
+    undone::push_small,
+};
 use std::{iter, ops::Range};
 
 /// How often what was written out is undone.
@@ -25,20 +29,51 @@ pub(super) fn signs(undone: &str) -> Vec<Letters> {
     each(undone, |reading| vec![reading.signs()])
 }
 
-/// Each reading of a text.
+/// Each reading of a text, at last those in which all is undone. What looks like a name may be a part of a secret in which something else is
+/// written out.
 fn each(undone: &str, read: fn(&Reading) -> Vec<Letters>) -> Vec<Letters> {
-    let mut reading = Reading {
+    let as_it_is = || Reading {
         chars: undone.chars().collect(),
         places: undone.char_indices().map(|(at, c)| at..at + c.len_utf8()).collect(),
     };
+    let reading = as_it_is();
     let mut all = read(&reading);
-    for _ in 0..MOST {
-        let Some(next) = reading.undone() else { break };
-        all.extend(read(&next));
-        reading = next;
+    let (mut undone, others) = undone_so(reading, Way::All, read);
+    for way in others {
+        all.extend(undone_so(as_it_is(), way, read).0);
     }
+    all.append(&mut undone);
     all
 }
+
+/// Each reading of what is undone in one way, without those that are the same if all is, and the ways in which others are found.
+fn undone_so(mut reading: Reading, way: Way, read: fn(&Reading) -> Vec<Letters>) -> (Vec<Letters>, Vec<Way>) {
+    let (mut all, mut others) = (Vec::new(), Vec::new());
+    for _ in 0..MOST {
+        let Some(next) = reading.undone(way, &mut others) else { break };
+        if way == Way::All || others.contains(&way) {
+            all.extend(read(&next));
+        }
+        reading = next;
+    }
+    (all, others)
+}
+
+/// What is taken for something that is written out.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// All, and a name that nobody knows for that of a sign.
+    All,
+    /// The same but for such names.
+    Known,
+    /// Names as browsers know them, of which some need no semicolon.
+    Browsers,
+    /// Nothing that may be a word behind a sign, or a digit: no names, no `\n` and no `\3`.
+    Codes,
+}
+
+/// Those in which less is.
+const OTHERS: [Way; 3] = [Way::Known, Way::Browsers, Way::Codes];
 
 /// A text as somebody reads it, and where each of its characters comes from.
 struct Reading {
@@ -72,8 +107,8 @@ impl Reading {
         (text, places)
     }
 
-    /// What is written out in it read as what it stands for, if anything is.
-    fn undone(&self) -> Option<Reading> {
+    /// What is written out in it read as what it stands for, if anything is. Adds those other ways in which something of it is read otherwise.
+    fn undone(&self, way: Way, others: &mut Vec<Way>) -> Option<Reading> {
         if !self.chars.iter().any(|c| BEGINS.contains(c)) {
             return None;
         }
@@ -81,9 +116,26 @@ impl Reading {
             Reading { chars: Vec::with_capacity(self.chars.len()), places: Vec::with_capacity(self.chars.len()) };
         let mut at = 0;
         while at < self.chars.len() {
-            let (c, length) = written_out(&self.chars[at..]).unwrap_or((self.chars[at], 1));
+            let text = &self.chars[at..];
+            if matches!(text, ['&', 'a'..='z', ..] | ['\\', 'n' | 'r' | 't' | 'b' | 'f' | '0'..='7', ..]) {
+                let is_new =
+                    |other: &Way| !others.contains(other) && written_out(text, *other) != written_out(text, Way::All);
+                let new: Vec<Way> = OTHERS.into_iter().filter(is_new).collect();
+                others.extend(new);
+            }
+            let (c, length) = written_out(text, way).unwrap_or((text[0], 1));
+            let mut place = self.places[at].start..self.places[at + length - 1].end;
+            // Each of two letters begins and ends something.
+            let c = if c == FJ && length > 1 {
+                next.chars.push('f');
+                next.places.push(place.clone());
+                place.start = place.end;
+                'j'
+            } else {
+                c
+            };
             next.chars.push(c);
-            next.places.push(self.places[at].start..self.places[at + length - 1].end);
+            next.places.push(place);
             at += length;
         }
         (next.chars.len() < self.chars.len()).then_some(next)
@@ -95,7 +147,7 @@ const BEGINS: [char; 3] = ['\\', '&', '%'];
 
 /// The character that a text in small letters begins with, as JSON, programs (`\u00f6`, `\U000000f6`, `\x{f6}`, `\xf6`, `\366`, `\n`) or pages (`&#246;`,
 /// `&#xf6;`, `&ouml;`) write it, and how long it is there.
-fn written_out(text: &[char]) -> Option<(char, usize)> {
+fn written_out(text: &[char], way: Way) -> Option<(char, usize)> {
     // So many digits behind so many signs, and what ends them.
     let number = |begin: usize, most: usize, radix: u32, end: &[char]| {
         let digits = || text[begin..].iter().take(most).map_while(|c| c.to_digit(radix));
@@ -118,14 +170,20 @@ fn written_out(text: &[char]) -> Option<(char, usize)> {
         ['\\' | '%', 'u', ..] => exactly(2, 4, 16),
         ['\\', 'x', ..] => exactly(2, 2, 16),
         ['%', ..] => exactly(1, 2, 16),
-        ['\\', 'n' | 'r' | 't' | 'b' | 'f', ..] => Some((OTHER, 2)),
-        ['\\', ..] => any(1, 3, 8, &[]),
+        ['\\', 'n' | 'r' | 't' | 'b' | 'f', ..] => (way != Way::Codes).then_some((OTHER, 2)),
+        ['\\', ..] => any(1, 3, 8, &[]).filter(|_| way != Way::Codes),
         ['&', '#', 'x', ..] => any(3, LONGEST, 16, &[';']),
         ['&', '#', ..] => any(2, LONGEST, 10, &[';']),
-        // Whatever else it is called, it is no letter of ASCII and no digit.
-        ['&', 'a'..='z', ..] => {
-            let name = text[1..].iter().take(LONGEST).take_while(|c| c.is_ascii_alphanumeric()).count();
-            (text.get(1 + name) == Some(&';')).then(|| (named(&text[1..=name]).unwrap_or(OTHER), name + 2))
+        ['&', 'a'..='z', ..] if way != Way::Codes => {
+            let length = text[1..].iter().take(LONGEST).take_while(|c| c.is_ascii_alphanumeric()).count();
+            let name = &text[1..=length];
+            let has_end = text.get(1 + length) == Some(&';');
+            match named(name).filter(|_| has_end) {
+                Some(c) => Some((c, length + 2)),
+                None if way == Way::Browsers => begun(name).map(|(c, length)| (c, length + 1)),
+                // Whatever else it is called, it is no letter of ASCII and no digit.
+                None => (way == Way::All && has_end).then_some((OTHER, length + 2)),
+            }
         }
         _ => None,
     }
@@ -180,7 +238,7 @@ mod tests {
             assert!(places.is_sorted_by(|a, b| a.end <= b.start) && places.iter().all(|place| place.end <= text.len()));
         }
         let all: Vec<String> = letters(r"a\u0041&amp;amp;ö").into_iter().map(|(letters, _)| letters).collect();
-        assert_eq!(all, ["au0041ampamp", "au0041ampampö", "aaamp", "aaampö", "aa", "aaö"]);
+        assert_eq!(all, ["au0041ampamp", "au0041ampampö", "aaampamp", "aaampampö", "aaamp", "aaampö", "aa", "aaö"]);
     }
 
     #[test]
@@ -238,6 +296,55 @@ mod tests {
         assert_eq!(all.last().unwrap().0, "\u{20ac}5\u{a3}7\u{a7}9x\u{a5}");
     }
 
+    /// As old pages have them, which browsers read.
+    #[test]
+    fn names_without_their_end_are_read_as_browsers_do() {
+        for (text, told) in [
+            ("M&uumlller9Stra&szlige7", "müller9strasse7"),
+            ("K9&ampa7h&ampWm4", "k9&a7h&wm4"),
+            ("K9&lta7&GTh&quotWm&amp#52;", "k9<a7>h\"wm4"),
+            ("&notit;5&frac12x&copy", "¬it;5½x©"),
+            ("a&fjlig;ord7", "afjord7"),
+            ("M&uuml;ller&notx", "müller¬x"),
+        ] {
+            let all = signs(&undone::undone(text).0);
+            assert!(all.iter().any(|(signs, _)| signs == told), "{text}: {all:?}");
+        }
+        let all = letters("5&fjlig;7");
+        assert_eq!(all.last(), Some(&("5fj7".to_owned(), vec![0..1, 1..8, 8..8, 8..9])));
+    }
+
+    /// A secret may have a word behind a sign, and a server may write out the rest of it.
+    #[test]
+    fn what_looks_like_a_name_may_be_a_part_of_a_secret() {
+        for (text, told) in [
+            (r"Sch\u00f6n&Regen9;", "schön&regen9;"),
+            (r"sid=Sch\xf6n&amp9; path", "sid=schön&amp9; path"),
+            (r"2\u00f6q=&k41dg;", "2öq=&k41dg;"),
+            ("Sch&#246;n&Regen9;", "schön&regen9;"),
+            ("Sch&ouml;n&Regen9;", "schön&regen9;"),
+            (r"Sch\u00f6n&lt;9&not", "schön&lt;9&not"),
+            ("k&ouml;x&amp;Regen9;", "köx&regen9;"),
+            (r"C:\\3t44hKn\u00e9ttkYR", "c:3t44hknéttkyr"),
+            (r"C:\\n44hKn\u00e9ttkYR", "c:n44hknéttkyr"),
+        ] {
+            let all = signs(&undone::undone(text).0);
+            assert!(all.iter().any(|(signs, _)| signs == told), "{text}: {all:?}");
+        }
+        // Where there is no such thing, there is nothing more to read.
+        for (text, readings) in [
+            (r"a\u00f6b\u00e9", 2),
+            ("a&lt;b&gt;&#246;", 3),
+            ("a&lt;b&gt;c", 2),
+            ("a&b&c;d", 2),
+            ("&uumlaut;&", 3),
+            ("a&b&c", 1),
+            ("a&#1&", 2),
+        ] {
+            assert_eq!(signs(text).len(), readings, "{text}: {:?}", signs(text));
+        }
+    }
+
     /// Of pictures and rare letters JSON and browsers write two halves, and Python all eight digits.
     #[test]
     fn signs_beyond_the_first_plane_are_read_too() {
@@ -262,5 +369,8 @@ mod tests {
     fn what_is_written_out_again_and_again_is_left_at_some_time() {
         let text = format!("a&{}#98;", "amp;".repeat(1000));
         assert_eq!(letters(&text).len(), MOST + 1);
+        let text =
+            format!("\\u00f6&{}regen;&{}notx\\3&{}#92;u0041", "amp;".repeat(99), "amp".repeat(99), "#38;".repeat(99));
+        assert!(letters(&text).len() <= 2 * (1 + (1 + OTHERS.len()) * MOST));
     }
 }

@@ -190,9 +190,14 @@ fn is_begin(text: &str, at: usize) -> bool {
     text[..at].chars().next_back().is_none_or(char::is_whitespace)
 }
 
-/// Whether a value that may be a secret follows a word of a command line: one letter (`-p`), or two of which the last is that of a password (`-ap`).
+/// Whether a value that may be a secret follows a word of a command line: one letter (`-p`), or a few of which the last is that of a password
+/// (`-ap`, `-rP`).
 fn is_flag_of_a_secret(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|flag| flag.len() == 1 || (flag.len() == 2 && flag.ends_with('p')))
+    let is_of_a_password = |flag: &str| {
+        let is_bundle = || flag.len() <= 4 && flag.bytes().all(|byte| byte.is_ascii_alphabetic());
+        flag.ends_with(['p', 'P']) && (flag.len() == 2 || is_bundle())
+    };
+    word.strip_prefix('-').is_some_and(|flag| flag.len() == 1 || is_of_a_password(flag))
 }
 
 /// Whether a value touches the letter of a flag, as in `-uroot`, in what is a command line: several flags are a few small letters.
@@ -278,11 +283,12 @@ fn is_common(name: &str) -> bool {
 
 /// Whether what stands there is a word of small letters alone or a short number, or begins with a sign between words.
 fn begins_with_a_word(text: &str) -> bool {
-    let end = text.find(|c: char| c.is_whitespace() || ",;()".contains(c)).unwrap_or(text.len());
-    let word = &text[..end];
-    let number = word.trim_start_matches(['#', 'v']);
-    word.bytes().all(|byte| byte.is_ascii_lowercase())
-        || (number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit()))
+    // No more is looked at than one word may be: its end may be far away, and this is asked of each word.
+    let ends = |text: &str| text.chars().next().is_none_or(|c| c.is_whitespace() || ",;()".contains(c));
+    let signs = text.bytes().take(4).take_while(|byte| b"#v".contains(byte)).count();
+    let number = &text[signs..];
+    let digits = number.bytes().take(4).take_while(u8::is_ascii_digit).count();
+    ends(text.trim_start_matches(|c: char| c.is_ascii_lowercase())) || (digits <= 3 && ends(&number[digits..]))
 }
 
 /// Whether a port stands there, up to what ends one, or an address.
@@ -392,6 +398,7 @@ mod tests {
             "tar -xzf a.tar b",
             "make -j4 all",
             "rm -rf a-b --dry-run",
+            "tool -rpf a --loop b --cap 5",
             "-pword",
         ] {
             assert_eq!(shown(same), same.len(), "{same}");
@@ -415,6 +422,8 @@ mod tests {
             ("--kennwort=x", 11),
             ("-p x", 3),
             ("swaks -au ann -ap x", 18),
+            ("zip -rP x y.zip z", 8),
+            ("tool -vap x", 10),
             ("mysql -uroot -pHunter2 shop", 8),
             ("mysql -pHunter2 shop", 8),
             ("-pHunter2 shop", 2),
@@ -461,6 +470,40 @@ mod tests {
             ("password>file", None),
         ] {
             assert_eq!(secret(text, true), place, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_one_up_to_its_end() {
+        for (text, is_one) in [
+            ("", true),
+            ("backoff", true),
+            ("rotation, and 5", true),
+            ("(strict)", true),
+            ("1", true),
+            ("#12)", true),
+            ("v123 x", true),
+            ("vv#", true),
+            ("v1234", false),
+            ("a1", false),
+            ("v1a", false),
+            ("back%6fff", false),
+            ("hunter2 x", false),
+            ("Word", false),
+            ("\u{e4}", false),
+        ] {
+            assert_eq!(begins_with_a_word(text), is_one, "{text}");
+        }
+    }
+
+    /// Who writes a policy file chooses what policies are called.
+    #[test]
+    fn long_names_are_looked_at_once() {
+        for word in ["\u{3164}%41", "a%", "token_ratio%", "a:", "key ", "v#", "key=", "\"a\"", "<a>", "key a%41"] {
+            let text = word.repeat((1 << 18) / word.len());
+            assert!(secret_of(&text, true, true).is_none_or(|at| at < text.len()));
+            assert!(secret_of(&text, false, true).is_none_or(|at| at < text.len()));
+            assert!(shown_of_a_name(&text) <= text.len());
         }
     }
 
