@@ -11,7 +11,7 @@
 //! Nothing here is about worlds without a server that has a capacity: there the table says all there is.
 
 use crate::{
-    engine::{control::Control, memory, parallel},
+    engine::{control::Control, parallel},
     outcome::{Advice, Outcome, Record, Safety, advice::FatalOutage},
     scenario::{Contender, Figure, Scenario, Service, World},
     simulate::plan::{self, Plan},
@@ -133,7 +133,7 @@ fn policies(
     };
     // Each trial looks for itself whether it fits.
     let needed = plan::memory(scenario, &[Plan::Exact]).saturating_mul(threads as u64);
-    let outages = memory::watched(needed, control, || parallel::each(tried, threads, control, search));
+    let outages = control.watched(needed, || parallel::each(tried, threads, control, search));
     let outages = outages.into_iter().flatten().chain(std::iter::repeat_with(|| None));
     let found =
         |(safety, outage): (Safety, Option<Option<FatalOutage>>)| Safety { fatal_outage: outage.flatten(), ..safety };

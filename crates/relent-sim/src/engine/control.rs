@@ -84,9 +84,24 @@ impl Control {
     }
 
     /// From now on runs stop once this is so.
-    pub(crate) fn watched_by(&self, starves: impl Fn() -> bool + Send + 'static) {
+    fn watched_by(&self, starves: impl Fn() -> bool + Send + 'static) {
         let watch = Watch { next: Instant::now() + LOOK, starves: Box::new(starves) };
         *self.watch.lock().expect("no look panics") = Some(watch);
+    }
+
+    /// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
+    /// takes twice its room at once. `None`: it was stopped. Whoever works looks now and then: a thread that did would itself take addresses in
+    /// advance, for which there may be no room.
+    pub(crate) fn watched<T>(&self, needed: u64, work: impl FnOnce() -> T) -> Option<T> {
+        if let (Some(at_first), Some(_)) = (memory::taken(), memory::free()) {
+            let most = at_first.saturating_add(needed);
+            self.watched_by(move || {
+                let more = memory::taken().unwrap_or(0).saturating_sub(most);
+                more > 0 && memory::free().is_some_and(|free| free / 2 < more)
+            });
+        }
+        let worked = work();
+        (!self.unwatched()).then_some(worked)
     }
 
     /// Whether a list has room for so many more, for which it takes memory now; if there is none, no run goes on. For lists of which nobody
@@ -99,7 +114,7 @@ impl Control {
     }
 
     /// Nobody looks any more. Whether runs were stopped.
-    pub(crate) fn unwatched(&self) -> bool {
+    fn unwatched(&self) -> bool {
         *self.watch.lock().expect("no look panics") = None;
         self.starves.swap(false, Ordering::Relaxed)
     }

@@ -1,6 +1,5 @@
 //! How much memory there is for this process: the machine's, and less where somebody has set a limit to it.
 
-use super::control::Control;
 use std::{
     collections::{BinaryHeap, VecDeque},
     fs,
@@ -109,23 +108,8 @@ fn grown<L: Grows>(list: &mut L, more: usize, threads: usize, free: impl FnOnce(
     fits && list.grow(more)
 }
 
-/// Does what was reckoned to need so many bytes, and stops it if it takes more and leaves less than twice that again: a list that grows
-/// takes twice its room at once. `None`: it was stopped. Whoever works looks now and then: a thread that did would itself take addresses in
-/// advance, for which there may be no room.
-pub(crate) fn watched<T>(needed: u64, control: &Control, work: impl FnOnce() -> T) -> Option<T> {
-    if let (Some(at_first), Some(_)) = (taken(), free()) {
-        let most = at_first.saturating_add(needed);
-        control.watched_by(move || {
-            let more = taken().unwrap_or(0).saturating_sub(most);
-            more > 0 && free().is_some_and(|free| free / 2 < more)
-        });
-    }
-    let worked = work();
-    (!control.unwatched()).then_some(worked)
-}
-
 /// The bytes of memory that this process has.
-fn taken() -> Option<u64> {
+pub(super) fn taken() -> Option<u64> {
     kib(&text("/proc/self/status"), "VmRSS:")
 }
 

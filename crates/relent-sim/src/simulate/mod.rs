@@ -55,7 +55,7 @@ pub fn simulate_with(scenario: &Scenario, threads: usize, control: &Control) -> 
         control.done_runs.fetch_add(1, Ordering::Relaxed);
         run.keep(seed)
     };
-    let kept = memory::watched(needed, control, || parallel::begun(jobs, threads, control, each)).ok_or_else(|| {
+    let kept = control.watched(needed, || parallel::begun(jobs, threads, control, each)).ok_or_else(|| {
         let problem = "this takes more memory than is free, more than could be reckoned before it started";
         Problem::new("clients", problem, "use fewer clients, fewer policies at a time, or fewer threads")
     })?;

@@ -10,7 +10,7 @@ mod recovery;
 mod sizes;
 
 use crate::{
-    engine::{control::Control, draws::Draws, memory, parallel, task::Task},
+    engine::{control::Control, draws::Draws, parallel, task::Task},
     outcome::{Matrix, Outcome, run::Run},
     scenario::{Contender, Layers, Picture, Scenario, Service, World},
     simulate::{check_memory, plan::Plan},
@@ -93,7 +93,7 @@ impl Studio<'_> {
         let plans: Vec<Plan> = contenders.iter().map(|_| Plan::Exact).collect();
         let Ok(needed) = check_memory(&largest, &plans, threads) else { return Vec::new() };
         let each = || parallel::each(contenders.len(), threads, control, |nth| work(&contenders[nth]));
-        let done = memory::watched(needed, control, each).filter(|_| !control.is_stopped());
+        let done = control.watched(needed, each).filter(|_| !control.is_stopped());
         done.into_iter().flatten().flatten().flatten().collect()
     }
 
