@@ -47,44 +47,24 @@ pub(crate) trait Grows {
     fn grow(&mut self, more: usize) -> bool;
 }
 
-impl<T: Ord> Grows for BinaryHeap<T> {
-    const PLACE: usize = size_of::<T>();
-    fn places(&self) -> usize {
-        self.capacity()
-    }
-    fn free_places(&self) -> usize {
-        self.capacity() - self.len()
-    }
-    fn grow(&mut self, more: usize) -> bool {
-        self.try_reserve_exact(more).is_ok()
-    }
+macro_rules! grows {
+    ($($list:ident $(: $bound:ident)?),*) => {$(
+        impl<T $(: $bound)?> Grows for $list<T> {
+            const PLACE: usize = size_of::<T>();
+            fn places(&self) -> usize {
+                self.capacity()
+            }
+            fn free_places(&self) -> usize {
+                self.capacity() - self.len()
+            }
+            fn grow(&mut self, more: usize) -> bool {
+                self.try_reserve_exact(more).is_ok()
+            }
+        }
+    )*};
 }
 
-impl<T> Grows for VecDeque<T> {
-    const PLACE: usize = size_of::<T>();
-    fn places(&self) -> usize {
-        self.capacity()
-    }
-    fn free_places(&self) -> usize {
-        self.capacity() - self.len()
-    }
-    fn grow(&mut self, more: usize) -> bool {
-        self.try_reserve_exact(more).is_ok()
-    }
-}
-
-impl<T> Grows for Vec<T> {
-    const PLACE: usize = size_of::<T>();
-    fn places(&self) -> usize {
-        self.capacity()
-    }
-    fn free_places(&self) -> usize {
-        self.capacity() - self.len()
-    }
-    fn grow(&mut self, more: usize) -> bool {
-        self.try_reserve_exact(more).is_ok()
-    }
-}
+grows!(BinaryHeap: Ord, VecDeque, Vec);
 
 /// Whether a list has room for so many more, or gets it, half as much again at least: where there is memory for it beside the list as it is,
 /// for what the lists of the other threads grow by, and for all that is small.

@@ -79,8 +79,8 @@ fn is_same_group(group: u32, other: u32) -> bool {
     group == other && numbers::is_known("gid", group)
 }
 
-/// Gives a part the file's group. What the mode is then with which others may do what they may with the file: a group that it does not get
-/// may do more than everybody, and the one that it has may not.
+/// Gives a part the file's group, and says what its mode is to be: the file's, but where it keeps another group, that one may do no more than
+/// everybody.
 #[cfg(target_os = "linux")]
 fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs::Stat) -> rustix::fs::Mode {
     use rustix::fs::{AtFlags, Gid, chownat};
@@ -90,9 +90,9 @@ fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs:
     rustix::fs::Mode::from_raw_mode(if is_well { mode } else { mode & (0o606 | (mode & 0o006) << 3) })
 }
 
-/// In a shared folder, and of a file whose parts would be another group's, makes these parts of a file that is there, if they are not there, and sees that strangers made none of
-/// them, whoever is believed: what the file's owner or another writer of it put there is as good as the file. Elsewhere it does
-/// nothing. Whether it is such a place.
+/// In a shared folder, and where a file's parts would be for others than the file, makes these parts of a file that is there, if they are not
+/// there, and sees that strangers made none of them, whoever is believed: what the file's owner or another writer of it put there is as good
+/// as the file. Elsewhere it does nothing. Whether it is such a place.
 ///
 /// # Errors
 ///

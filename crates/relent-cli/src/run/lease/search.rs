@@ -1,7 +1,7 @@
 //! The search for a command's processes by the mark in their environment, on a thread beside.
 //!
-//! It reads something of every process there is, and takes as long as others like: whoever has many processes with large
-//! environments holds it up. So nobody waits for it for longer than a moment, and what it finds is told as it is found.
+//! It reads something of every process there is, of whom some take long to [answer]. So nobody waits for it for longer than a moment, and
+//! what it finds is told as it is found.
 
 use crate::run::{answer, mark::Mark, processes};
 use nix::{
@@ -81,8 +81,8 @@ impl Search {
     pub(super) fn new(mark: Mark) -> Search {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
-        let marks = mark.clone();
-        let is_one = move |pid| marks.marks(vec![pid], None).any(|(_, is_one)| is_one == Some(true));
+        let again = mark.clone();
+        let is_one = move |pid| again.marks(vec![pid], None).any(|(_, is_one)| is_one == Some(true));
         let looked_at = move || {
             let mark = mark.clone();
             candidates(move |pids| mark.marks(pids, None))
