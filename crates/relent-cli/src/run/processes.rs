@@ -26,12 +26,17 @@ pub(super) fn owner(pid: Pid) -> Option<u32> {
     Some(fs::metadata(folder(pid)?).ok()?.uid())
 }
 
+/// All that are shown. `None` where nothing is.
+pub(super) fn all() -> Option<impl Iterator<Item = Pid>> {
+    let names = fs::read_dir(shown()?).ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Some(names.map(Pid::from_raw))
+}
+
 /// Those of a group that have not ended; who has ended is of it until somebody waits for it. `None` where nothing is shown, or nobody
 /// of a group that is there.
 pub(super) fn of_group(group: Pid) -> Option<Vec<Pid>> {
     let is_of_it = |pid: &Pid| getpgid(Some(*pid)) == Ok(group);
-    let pids = fs::read_dir(shown()?).ok()?.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let (ended, left): (Vec<Pid>, Vec<Pid>) = pids.map(Pid::from_raw).filter(is_of_it).partition(|pid| has_ended(*pid));
+    let (ended, left): (Vec<Pid>, Vec<Pid>) = all()?.filter(is_of_it).partition(|pid| has_ended(*pid));
     match (ended.is_empty(), left.is_empty()) {
         (_, false) => Some(left),
         // Of others' processes nothing may be shown at all (`hidepid`).
@@ -107,8 +112,14 @@ pub(super) fn below(above: Pid) -> Vec<Pid> {
 }
 
 fn children(pid: Pid) -> Vec<Pid> {
-    let threads = folder(pid).and_then(|folder| fs::read_dir(folder.join("task")).ok());
-    let of_threads = threads.into_iter().flatten().flatten();
+    /// Those of each of more threads than these take longer to read than who has started whom.
+    const MOST_THREADS: u64 = 200;
+    let Some(threads) = folder(pid).map(|folder| folder.join("task")) else { return Vec::new() };
+    // A folder for each thread, besides two names of its own.
+    if fs::metadata(&threads).is_ok_and(|folder| folder.nlink() > MOST_THREADS) {
+        return all().into_iter().flatten().filter(|child| parent(*child) == Some(pid)).collect();
+    }
+    let of_threads = fs::read_dir(threads).into_iter().flatten().flatten();
     let texts = of_threads.filter_map(|thread| system_text::read(thread.path().join("children")).ok());
     let numbers = |text: String| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>();
     texts.flat_map(numbers).map(Pid::from_raw).collect()
@@ -232,6 +243,27 @@ mod tests {
         drop(shell.stdin.take());
         shell.wait().unwrap();
         assert!(!is_below(pid, own), "nobody has it any more");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_a_thread_has_started_is_below_however_many_there_are() {
+        use std::{process::Command, sync::mpsc::channel, thread};
+        for others in [0, 300] {
+            let (wait, end) = channel::<()>();
+            let end = std::sync::Mutex::new(end);
+            thread::scope(|scope| {
+                for _ in 0..others {
+                    scope.spawn(|| end.lock().unwrap().recv());
+                }
+                let start = || Command::new("sleep").arg("60").spawn().unwrap();
+                let mut child = scope.spawn(start).join().unwrap();
+                assert_eq!(below(getpid()), [Pid::from_raw(child.id() as i32)], "beside {others} threads");
+                child.kill().unwrap();
+                child.wait().unwrap();
+                drop(wait);
+            });
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use nix::{
 };
 use std::{
     collections::{HashMap, HashSet},
-    fs, iter,
+    iter,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -229,8 +229,6 @@ fn candidates<I: Iterator>(ask: impl Fn(Vec<Pid>) -> I) -> impl Iterator<Item = 
 /// All processes of which this is so, in that order, and of others those last that took long to answer.
 fn listed(is_wanted: &dyn Fn(&Pid) -> bool) -> Vec<Pid> {
     let (own, session) = (geteuid().as_raw(), getsid(None).ok());
-    let entries = processes::shown().and_then(|all| fs::read_dir(all).ok()).into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let nearness = |pid: Pid| match session.is_some() && getsid(Some(pid)).ok() == session {
         true => (0, Duration::ZERO),
         false => match processes::owner(pid) {
@@ -238,7 +236,7 @@ fn listed(is_wanted: &dyn Fn(&Pid) -> bool) -> Vec<Pid> {
             other => (2, other.map_or(Duration::ZERO, answer::used)),
         },
     };
-    let mut all: Vec<Pid> = pids.map(Pid::from_raw).filter(is_wanted).collect();
+    let mut all: Vec<Pid> = processes::all().into_iter().flatten().filter(is_wanted).collect();
     all.sort_by_cached_key(|pid| nearness(*pid));
     all
 }
