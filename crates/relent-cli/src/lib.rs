@@ -55,6 +55,7 @@ mod trust;
 pub mod typed;
 mod upstream;
 mod upstream_args;
+mod waits;
 mod whole_file;
 
 use nix::sys::signal::Signal;

@@ -7,11 +7,12 @@
 use crate::{
     arrived,
     stderr::{PATIENCE, PIECE, can_be_written_to, has_room, write_some},
+    waits::Waits,
 };
 use nix::poll::PollTimeout;
 use rustix::fs::{self, Mode, OFlags};
 use std::{
-    io::{self, StdoutLock},
+    io::{self, StdoutLock, Write},
     os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd},
     time::Instant,
 };
@@ -45,8 +46,19 @@ fn hold_without_devices() {
 /// # Errors
 ///
 /// It cannot be: it is closed, or open for reading alone.
-pub(crate) fn open() -> io::Result<StdoutLock<'static>> {
-    check().map(|()| io::stdout().lock())
+pub(crate) fn open() -> io::Result<Waits<StdoutLock<'static>>> {
+    check().map(|()| Waits(io::stdout().lock()))
+}
+
+/// Writes it all at once.
+///
+/// # Errors
+///
+/// It cannot be written to, or nobody reads.
+pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = open()?;
+    stdout.write_all(bytes)?;
+    stdout.flush()
 }
 
 /// Looks whether what was written there has arrived, as far as the system tells.

@@ -6,6 +6,7 @@ use crate::{
     at_once::AtOnce,
     links::{self, Place, Step},
     size::Size,
+    waits::Waits,
 };
 use nix::{
     errno::Errno,
@@ -65,11 +66,11 @@ pub(crate) fn read_unless(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'s
 /// # Errors
 ///
 /// It cannot be opened, or is neither.
-pub fn read_or_pipe(path: &Path) -> io::Result<File> {
+pub(crate) fn read_or_pipe(path: &Path) -> io::Result<Waits<File>> {
     let file = read_anything(path)?;
     match file.metadata()?.file_type().is_fifo() {
         true => as_it_comes(file),
-        false => check(file, Or::Nothing),
+        false => check(file, Or::Nothing).map(Waits),
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn read_anything(path: &Path) -> io::Result<File> {
 /// # Errors
 ///
 /// It is another device.
-pub(crate) fn as_it_comes(file: File) -> io::Result<File> {
+pub(crate) fn as_it_comes(file: File) -> io::Result<Waits<File>> {
     let data = file.metadata()?;
     let kind = data.file_type();
     let is_null = || fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == data.rdev());
@@ -99,7 +100,7 @@ pub(crate) fn as_it_comes(file: File) -> io::Result<File> {
     while kind.is_fifo()
         && poll(&mut [PollFd::new(file.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) == Err(Errno::EINTR)
     {}
-    wait_for_more(file)
+    wait_for_more(file).map(Waits)
 }
 
 /// The text of a file, of a pipe, or (`-`) of standard input, of at most `most` bytes.
@@ -136,7 +137,7 @@ pub fn bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// Whoever types has time.
 fn of_standard_input(file: File, most: u64, patience: Duration) -> io::Result<Vec<u8>> {
     match file.is_terminal() {
-        true => all(file, most),
+        true => all(Waits(file), most),
         false => all(Patient { pipe: AtOnce::new(file), patience, began: Instant::now(), is_at_once: false }, most),
     }
 }

@@ -307,7 +307,7 @@ pub fn write_out(data: &[u8]) -> Result<(), Fault> {
     if data.is_empty() {
         return Ok(());
     }
-    is_written(output::open().and_then(|mut stdout| stdout.write_all(data).and_then(|()| stdout.flush())))
+    is_written(output::write(data))
 }
 
 /// A text for people in which names that somebody chose may stand anywhere: lines that look like messages are set in, and so is what a terminal

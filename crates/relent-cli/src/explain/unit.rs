@@ -8,6 +8,7 @@ use crate::{
     links::Step,
     regular,
     talk::{Fault, HushArgs, plain},
+    waits::Waits,
 };
 use std::{
     ffi::OsString,
@@ -36,7 +37,7 @@ pub(super) type Named = (String, String);
 /// The unit cannot be read, or it and what adds to it are too long or too many.
 pub(super) fn read(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
     if path.as_os_str() == "-" {
-        let text = text("the standard input", io::stdin().lock(), &mut { LONGEST })?;
+        let text = text("the standard input", Waits(io::stdin().lock()), &mut { LONGEST })?;
         return Ok((("unit".to_owned(), text), Vec::new()));
     }
     let shown = path.display().to_string();
@@ -45,7 +46,7 @@ pub(super) fn read(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), F
             .hint("give the path of the file, or pipe `systemctl cat NAME` into --systemd -")
     };
     let named = regular::read_or_pipe(path).map_err(cannot)?;
-    let owner = named.metadata().map_err(cannot)?.uid();
+    let owner = named.0.metadata().map_err(cannot)?.uid();
     let is_believed = |data: &Metadata| data.uid() == 0 || data.uid() == owner || access::is_own(data.uid());
     let mut left = LONGEST;
     let unit = text(&shown, named, &mut left)?;

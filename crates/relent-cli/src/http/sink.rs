@@ -15,6 +15,7 @@ use crate::{
     output,
     size::Size,
     talk::{self, Fault, plain},
+    waits::Waits,
 };
 use std::{
     fs::File,
@@ -231,8 +232,8 @@ impl Sink {
         match self.output {
             Output::Stdout { .. } => to_stdout(&mut self.spool, None),
             Output::Replace { target, part, .. } => part.persist(&target).map(|()| Written::Whole),
-            Output::Into(mut file, path) => {
-                into(&mut file, &mut self.spool).map(|()| Written::Whole).map_err(|error| unwritable(&path, &error))
+            Output::Into(file, path) => {
+                into(&file, &mut self.spool).map(|()| Written::Whole).map_err(|error| unwritable(&path, &error))
             }
         }
     }
@@ -307,16 +308,16 @@ pub(super) fn print(data: &[u8]) -> Result<Written, Fault> {
     if data.is_empty() {
         return Ok(Written::Whole);
     }
-    match output::open().and_then(|mut stdout| stdout.write_all(data).and_then(|()| stdout.flush())) {
+    match output::write(data) {
         Ok(()) => Ok(Written::Whole),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Written::ReaderGone),
         Err(error) => Err(talk::unwritten(&error)),
     }
 }
 
-fn into(target: &mut File, body: &mut (impl Read + Seek)) -> io::Result<()> {
+fn into(target: &File, body: &mut (impl Read + Seek)) -> io::Result<()> {
     body.seek(SeekFrom::Start(0))?;
-    io::copy(body, target)?;
+    io::copy(body, &mut Waits(target))?;
     arrived::check(target)
 }
 

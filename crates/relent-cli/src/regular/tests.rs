@@ -149,7 +149,7 @@ fn only_pipes_are_waited_for() {
     let (file, pipe) = (folder.path().join("file"), folder.path().join("pipe"));
     fs::write(&file, "").unwrap();
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let flags = fcntl(read_or_pipe(&file).unwrap(), FcntlArg::F_GETFL).unwrap();
+    let flags = fcntl(read_or_pipe(&file).unwrap().0, FcntlArg::F_GETFL).unwrap();
     assert!(OFlag::from_bits_truncate(flags).contains(OFlag::O_NONBLOCK));
     // Nobody has it open yet, and whoever does later writes later still.
     let writes = thread::spawn({

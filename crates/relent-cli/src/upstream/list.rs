@@ -93,8 +93,7 @@ pub(super) fn watch(args: &WatchArgs) -> Result<ExitCode, Fault> {
 
 /// Writes it; whether nobody reads it any more.
 fn is_closed(text: &str) -> Result<bool, Fault> {
-    use std::io::Write;
-    match output::open().and_then(|mut stdout| stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())) {
+    match output::write(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
         Err(error) => Err(talk::unwritten(&error)),
         Ok(()) => Ok(false),

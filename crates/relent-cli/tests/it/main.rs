@@ -1,5 +1,6 @@
 //! The command line as its users meet it: arguments in; exact stdout, stderr and exit code out.
 
+mod at_once;
 mod binary;
 mod browser;
 mod closed;
