@@ -58,7 +58,9 @@ impl CannotRun {
 
     fn not_found(program: &OsStr) -> CannotRun {
         let name = program.to_string_lossy();
-        let (problem, hint) = if name.contains(' ') {
+        let (problem, hint) = if name.is_empty() {
+            ("the command has no name".to_owned(), "is it a variable that is not set?")
+        } else if name.contains(' ') {
             (format!("cannot find the command {name:?}"), "is it for a shell? sh -c '...' runs a line")
         } else if name.contains('/') {
             (format!("cannot find the command {name}"), "there is no such file; a relative path begins in this folder")

@@ -159,7 +159,7 @@ fn within(
     match receiver.recv_timeout(limit) {
         Ok(read) => read.map_err(|error| unreadable(&name, &error)),
         Err(_) => Err(Fault::new(format!(
-            "out of time: {} has not ended within {}",
+            "out of time: {} has not ended within {:.1}",
             escape(&name),
             relent::duration::Human(limit)
         ))

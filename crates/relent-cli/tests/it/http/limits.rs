@@ -70,8 +70,12 @@ fn standard_input_that_never_ends_has_a_limit() {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let stdin = child.stdin.take();
-    assert_eq!(child.wait().unwrap().code(), Some(124));
+    let output = child.wait_with_output().unwrap();
     drop(stdin);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let time = said.strip_prefix("error: out of time: standard input has not ended within ").unwrap_or_default();
+    let decimals = time.split_once('.').map_or(0, |(_, rest)| rest.find(|c: char| !c.is_ascii_digit()).unwrap());
+    assert!(output.status.code() == Some(124) && time.ends_with("ms\n") && decimals <= 1, "{said}");
 }
 
 #[test]

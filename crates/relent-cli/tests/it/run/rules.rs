@@ -71,6 +71,11 @@ fn debian_retry_a_missing_command_is_not_retried() {
         "",
         "error: cannot find the command ./no/such\nhint: there is no such file; a relative path begins in this folder\n",
     );
+    Place::new().relent(&["run", "--", ""]).is(
+        127,
+        "",
+        "error: the command has no name\nhint: is it a variable that is not set?\n",
+    );
 }
 
 #[test]
