@@ -22,12 +22,13 @@ use std::{
 static LATE: LazyLock<Mutex<Late>> = LazyLock::new(Mutex::default);
 
 /// How long answers are waited for in a row, those of one user and those of all others: many that are slow are no better than one that
-/// never answers. After that it is a tenth of the time; and our own are asked even then, but waited for no longer than the least.
+/// never answers, and neither are many users. After that it is a tenth of the time; and our own are asked even then, as is who has kept
+/// nobody waiting yet, but waited for no longer than the least.
 const PATIENCE: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(1500)];
 const A_PART: u32 = 10;
 const LEAST: Duration = Duration::from_millis(5);
 
-/// What counts as no wait: of our own, who are many, and of a user of whom nothing is known yet, whatever all others have used up. Who has a
+/// What counts as no wait: of our own, who are many, and of a user of whom hardly anything is known yet. Who has a
 /// limit of time for all of them waits no longer for each: it hears the next time what comes late.
 const A_MOMENT: Duration = Duration::from_millis(20);
 
@@ -109,7 +110,7 @@ impl<T> Reader<T> {
     /// `None`: it owes the answer of this one.
     fn wait(&self, pid: Pid, most: Option<Duration>) -> Option<Option<T>> {
         let owner = processes::owner(pid).unwrap_or_else(own);
-        let (began, patience) = (Instant::now(), PATIENCE[0].saturating_sub(used(owner)).max(LEAST));
+        let (began, patience) = (Instant::now(), lock().patience(owner));
         let in_time = self.answers.recv_timeout(most.map_or(patience, |most| patience.min(most).min(A_MOMENT)));
         let mut late = lock();
         let (waited, told) = (began.elapsed(), in_time.ok().or_else(|| self.answers.try_recv().ok()));
@@ -215,6 +216,13 @@ impl Late {
 
     fn used(&self, owner: u32) -> Duration {
         self.waited.get(&owner).map_or(Duration::ZERO, |waited| waited.by(Instant::now()))
+    }
+
+    /// How long one of a user's is waited for.
+    fn patience(&self, owner: u32) -> Duration {
+        let by_others = if owner == own() { Duration::ZERO } else { self.waited_for_others.by(Instant::now()) };
+        let left = PATIENCE[0].saturating_sub(self.used(owner));
+        left.min(PATIENCE[1].saturating_sub(by_others)).max(LEAST)
     }
 
     fn wait(&mut self, owner: u32, time: Duration) {
@@ -364,6 +372,21 @@ mod tests {
         assert_eq!(all(pids(&other), None, wait).next(), Some((pid(&other[0]), Some(()))));
         end(other);
         end(slow);
+    }
+
+    /// Who may be many users waits for no longer than who is one.
+    #[test]
+    fn many_users_who_do_not_answer_hold_up_nobody() {
+        let one = |user| sleepers("many_users_who_do_not_answer_hold_up_nobody", user, 1);
+        let Some(all_users) = (65_400..65_440).map(one).collect::<Option<Vec<_>>>() else { return };
+        let sleepers: Vec<Child> = all_users.into_iter().flatten().collect();
+        let gate = Gate::new();
+        let wait = gate.wait();
+        assert!(all(pids(&sleepers), None, move |_| wait()).all(|(_, told)| told.is_none()));
+        let waited = lock().waited_for_others.used;
+        assert!(waited < PATIENCE[1] * 2, "{waited:?}");
+        gate.open();
+        end(sleepers);
     }
 
     /// Ours, too: what a command does is no reason to wait.
