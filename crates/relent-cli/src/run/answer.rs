@@ -29,8 +29,10 @@ const A_PART: u32 = 10;
 const LEAST: Duration = Duration::from_millis(5);
 
 /// What counts as no wait: of our own, who are many, and of a user of whom hardly anything is known yet. Who has a
-/// limit of time for all of them waits no longer for each: it hears the next time what comes late.
+/// limit of time for all of them waits no longer for each: it hears the next time what comes late. After five that others have taken it waits
+/// for the least.
 const A_MOMENT: Duration = Duration::from_millis(20);
+const MOST_MOMENTS: u32 = 5;
 
 /// So many may owe an answer, of our own user, of another, and of all others: then no more of them are asked.
 const MOST_OWING: [usize; 3] = [10, 3, 300];
@@ -110,8 +112,8 @@ impl<T> Reader<T> {
     /// `None`: it owes the answer of this one.
     fn wait(&self, pid: Pid, most: Option<Duration>) -> Option<Option<T>> {
         let owner = processes::owner(pid).unwrap_or_else(own);
-        let (began, patience) = (Instant::now(), lock().patience(owner));
-        let in_time = self.answers.recv_timeout(most.map_or(patience, |most| patience.min(most).min(A_MOMENT)));
+        let (began, patience) = (Instant::now(), lock().patience(owner, most));
+        let in_time = self.answers.recv_timeout(patience);
         let mut late = lock();
         let (waited, told) = (began.elapsed(), in_time.ok().or_else(|| self.answers.try_recv().ok()));
         if told.is_none() {
@@ -218,11 +220,13 @@ impl Late {
         self.waited.get(&owner).map_or(Duration::ZERO, |waited| waited.by(Instant::now()))
     }
 
-    /// How long one of a user's is waited for.
-    fn patience(&self, owner: u32) -> Duration {
+    /// How long one of a user's is waited for, where all may take so long.
+    fn patience(&self, owner: u32, most: Option<Duration>) -> Duration {
         let by_others = if owner == own() { Duration::ZERO } else { self.waited_for_others.by(Instant::now()) };
         let left = PATIENCE[0].saturating_sub(self.used(owner));
-        left.min(PATIENCE[1].saturating_sub(by_others)).max(LEAST)
+        let patience = left.min(PATIENCE[1].saturating_sub(by_others)).max(LEAST);
+        let moment = if by_others < A_MOMENT * MOST_MOMENTS { A_MOMENT } else { LEAST };
+        most.map_or(patience, |most| patience.min(most).min(moment))
     }
 
     fn wait(&mut self, owner: u32, time: Duration) {
@@ -424,6 +428,21 @@ mod tests {
         assert_eq!(told, [None; 4]);
         assert!(all(pids(&own), None, |_| ()).all(|(_, told)| told == Some(())));
         end(own);
+    }
+
+    /// Where there is a limit for all of them, many users may take no more of it than is left for who answers at once.
+    #[test]
+    fn the_more_others_have_taken_the_less_one_of_them_gets() {
+        let (one, limit) = (own() + 1, Some(Duration::from_millis(200)));
+        let mut late = Late::default();
+        let patience = |late: &Late| [None, limit].map(|most| late.patience(one, most));
+        assert_eq!(patience(&late), [PATIENCE[0], A_MOMENT]);
+        late.wait(one + 1, Duration::from_millis(150));
+        assert_eq!(patience(&late), [PATIENCE[0], LEAST]);
+        late.wait(one + 2, Duration::from_secs(60));
+        assert_eq!(patience(&late), [LEAST, LEAST]);
+        assert_eq!([None, limit].map(|most| late.patience(own(), most)), [PATIENCE[0], A_MOMENT]);
+        assert_eq!(late.patience(own(), Some(Duration::ZERO)), Duration::ZERO);
     }
 
     #[test]
