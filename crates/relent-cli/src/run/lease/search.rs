@@ -159,8 +159,10 @@ fn run<I: Iterator<Item = (Pid, Option<bool>)>>(
 ) {
     // Who was told by which signal: each is told once, but killed again and again.
     let mut told: HashSet<(Pid, Signal)> = HashSet::new();
-    // Users of whom some do not answer, and since when.
-    let mut late: HashMap<u32, Instant> = HashMap::new();
+    // Whether some of our own, or of others, do not answer, since when, and when that was so last: who answers now and then is not waited for
+    // anew each time, and neither is another user, of whom somebody may have many.
+    let mut late: HashMap<bool, (Instant, Instant)> = HashMap::new();
+    let own = geteuid().as_raw();
     let mut asked = shared.lock();
     'rounds: loop {
         while asked.over == asked.rounds && !asked.is_done {
@@ -182,7 +184,7 @@ fn run<I: Iterator<Item = (Pid, Option<bool>)>>(
                 Some(true) => {}
                 Some(false) => continue,
                 None => {
-                    unanswered.extend(processes::owner(pid));
+                    unanswered.extend(processes::owner(pid).map(|owner| owner == own));
                     continue;
                 }
             }
@@ -198,11 +200,14 @@ fn run<I: Iterator<Item = (Pid, Option<bool>)>>(
                 let _ = processes::send_if(pid, Signal::SIGCONT, || is_one(pid));
             }
         }
-        late.retain(|owner, _| unanswered.contains(owner));
-        for owner in unanswered {
-            late.entry(owner).or_insert_with(Instant::now);
-        }
-        if late.values().any(|since| since.elapsed() < late_for) {
+        let now = Instant::now();
+        late.retain(|_, (_, last)| last.elapsed() < late_for);
+        let since = unanswered.into_iter().map(|is_own| {
+            let (since, last) = late.entry(is_own).or_insert((now, now));
+            *last = now;
+            *since
+        });
+        if since.max().is_some_and(|since| since.elapsed() < late_for) {
             seen = seen.max(Sight::Unsure);
             thread::sleep(PAUSE);
         }
@@ -398,6 +403,28 @@ mod tests {
                 assert_eq!(search.look(LONG), seen, "{answer:?}");
             }
         }
+    }
+
+    /// It could go on so without end.
+    #[test]
+    fn who_answers_now_and_then_is_waited_for_no_longer() {
+        let shared = Arc::new(Shared::default());
+        let (answers, told) = channel();
+        let of_thread = shared.clone();
+        let own = Pid::from_raw(i32::try_from(std::process::id()).unwrap());
+        let looked_at = move || iter::once((own, told.recv().unwrap_or_default()));
+        thread::spawn(move || run(&of_thread, looked_at, |_| true, Duration::from_millis(100)));
+        let mut search = Search { shared, awaited: None };
+        let mut look = |answer| {
+            answers.send(answer).unwrap();
+            search.look(LONG)
+        };
+        let began = Instant::now();
+        while look(None) == Sight::Unsure {
+            assert!(began.elapsed() < LONG, "it is waited for yet");
+            assert_eq!(look(Some(false)), Sight::Nowhere);
+        }
+        assert!(began.elapsed() >= Duration::from_millis(100));
     }
 
     /// What began before it was asked for says nothing about now.
