@@ -85,6 +85,15 @@ pub(super) fn is_stopped(pid: Pid) -> bool {
     stat(pid).is_some_and(|stat| stat.starts_with('T'))
 }
 
+/// Whether a process was begun by another and has not become a program since, where that is shown.
+pub(super) fn is_no_program_yet(pid: Pid) -> bool {
+    /// `PF_FORKNOEXEC`.
+    const FORKED: u32 = 0x40;
+    // The 9th of all; the 3rd is the first here.
+    let flags = |stat: String| stat.split(' ').nth(6)?.parse::<u32>().ok();
+    stat(pid).and_then(flags).is_some_and(|flags| flags & FORKED != 0)
+}
+
 /// Whether a process is a descendant of another. `false` where nothing is shown.
 pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
     const DEEPEST: usize = 1000;
@@ -187,12 +196,16 @@ fn stat(pid: Pid) -> Option<String> {
     stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned())
 }
 
+/// What a process is called, where that is shown: mostly as its program, of which it is the beginning.
+pub(super) fn name(pid: Pid) -> Option<String> {
+    system_text::read(folder(pid)?.join("comm")).ok()
+}
+
 /// `sleep (12), process 13`: with names where the system tells them. Of a group that nobody leads any more, `process group 14`.
 pub(super) fn names(pids: &[Pid]) -> String {
     const MOST: usize = 5;
     let name = |pid: &Pid| {
-        let name = folder(*pid).and_then(|folder| system_text::read(folder.join("comm")).ok());
-        let name = name.unwrap_or_default();
+        let name = name(*pid).unwrap_or_default();
         match name.trim() {
             "" if kill(*pid, None) == Err(Errno::ESRCH) && is_anybody_in(*pid) => format!("process group {pid}"),
             "" => format!("process {pid}"),
@@ -264,6 +277,25 @@ mod tests {
                 drop(wait);
             });
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_has_become_a_program() {
+        use std::process::{Command, Stdio};
+        let mut shell = Command::new("sh");
+        let mut shell = shell.args(["-c", "(read line; exit 7); exit"]).stdin(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_raw(shell.id() as i32);
+        let below = loop {
+            match below(pid)[..] {
+                [one] => break one,
+                _ => assert!(!has_ended(pid)),
+            }
+        };
+        assert_eq!((is_no_program_yet(pid), is_no_program_yet(below), name(below)), (false, true, name(pid)));
+        drop(shell.stdin.take());
+        assert_eq!(shell.wait().unwrap().code(), Some(7));
+        assert!(!is_no_program_yet(pid), "nobody has it any more");
     }
 
     #[test]

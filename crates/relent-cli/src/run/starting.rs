@@ -11,8 +11,6 @@ use nix::{
     unistd::{Pid, getpid},
 };
 use std::{
-    fs,
-    path::PathBuf,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -108,16 +106,17 @@ fn watch(shared: &Shared, is_asked: impl Fn() -> bool) {
 }
 
 impl Start {
-    /// Signals those of the children of whom that is so that are not a program of their own yet: this one is what they are known as.
+    /// Signals those of the children of whom that is so that are not a program of their own yet: who has our name and user, and began none. None
+    /// of this asks a process itself, which may not answer.
     fn signal(&self, signal: Signal, is_so: impl Fn(Pid) -> bool) {
         let Some(folder) = processes::folder(getpid()) else { return };
         let own = getpid().to_string();
         let children = system_text::read(folder.join("task").join(own).join("children")).unwrap_or_default();
         let children = children.split_whitespace().filter_map(|pid| pid.parse().ok().map(Pid::from_raw));
-        let name = |folder: PathBuf| fs::read(folder.join("cmdline")).ok();
-        let ours = name(folder);
-        let is_none_yet = |pid: Pid| ours.is_some() && processes::folder(pid).and_then(name) == ours;
+        let known = |pid| (processes::owner(pid), processes::name(pid));
+        let ours = known(getpid());
         // In this order: who is none yet after that was none before.
+        let is_none_yet = |pid| known(pid) == ours && processes::is_no_program_yet(pid);
         for pid in children.filter(|pid| !self.others.contains(pid) && is_so(*pid) && is_none_yet(*pid)) {
             let _ = kill(pid, signal);
         }
