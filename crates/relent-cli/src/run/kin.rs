@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// For so long nobody counts as the attempt's of whom nothing is shown. After that, who is becoming another program does. Who does not answer
-/// does not: others may have nothing to do with it, and make one after another.
+/// For so long nobody counts as the attempt's of whom nothing is shown. After that, who is becoming another program does, unless it is another
+/// user's. Those, and who does not answer, do not: others may have nothing to do with it, and make one after another.
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// For so long they are asked at once: somebody waits for what comes of it. What was not asked by then is the next time.
@@ -23,7 +23,7 @@ pub(super) struct Kin {
     strangers: HashSet<(Pid, Option<u64>)>,
     /// Of whom nothing is shown, and since when; of another user's, since when that is so of any of them.
     unknown: HashMap<Pid, Instant>,
-    /// Since when another user's do not answer, and when one did not last.
+    /// Since when another user's show nothing, and when one did not last.
     silent: HashMap<u32, (Instant, Instant)>,
 }
 
@@ -51,33 +51,33 @@ impl Kin {
         let began: Vec<Option<u64>> = others.iter().map(|pid| processes::began(*pid)).collect();
         let mut is_one: HashSet<Pid> = ours.into_iter().collect();
         for ((pid, told), began) in mark.are_missing(others, until).zip(began) {
-            let now = Instant::now();
-            let is_ours = match told {
-                Some(Some(is_missing)) => {
-                    self.unknown.remove(&pid);
-                    if is_missing {
-                        self.strangers.insert((pid, began));
-                    }
-                    !is_missing
-                }
-                Some(None) => self.unknown.entry(pid).or_insert(now).elapsed() >= MOMENT,
-                None => {
-                    let other = processes::owner(pid).filter(|owner| *owner != geteuid().as_raw());
-                    let since = other.map_or(now, |other| {
-                        let (since, last) = self.silent.entry(other).or_insert((now, now));
-                        *last = now;
-                        *since
-                    });
-                    self.unknown.entry(pid).or_insert(since);
-                    false
-                }
-            };
+            let other = processes::owner(pid).filter(|owner| *owner != geteuid().as_raw());
+            let is_ours = self.is_ours(pid, other, told, Instant::now());
+            if matches!(told, Some(Some(_))) && !is_ours {
+                self.strangers.insert((pid, began));
+            }
             if is_ours {
                 is_one.insert(pid);
             }
         }
         orphans.retain(|pid| is_one.contains(pid));
         orphans
+    }
+
+    /// Whether one is the attempt's, which may be another user's, as far as it `told`: whether it is missing, or that it is becoming another
+    /// program.
+    fn is_ours(&mut self, pid: Pid, other: Option<u32>, told: Option<Option<bool>>, now: Instant) -> bool {
+        if let Some(Some(is_missing)) = told {
+            self.unknown.remove(&pid);
+            return !is_missing;
+        }
+        let since = other.map_or(now, |other| {
+            let (since, last) = self.silent.entry(other).or_insert((now, now));
+            *last = now;
+            *since
+        });
+        let since = *self.unknown.entry(pid).or_insert(since);
+        told.is_some() && other.is_none() && now.duration_since(since) >= MOMENT
     }
 
     /// Of processes those that show that they are the attempt's, though who has started them does not.
@@ -95,5 +95,33 @@ impl Kin {
     /// Those who may be the attempt's or not, and are waited for.
     pub(super) fn unknown(&self) -> impl Iterator<Item = Pid> {
         self.unknown.iter().filter(|(_, since)| since.elapsed() < MOMENT).map(|(pid, _)| *pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One after another, each of which is there for less than a moment.
+    #[test]
+    fn whoever_shows_nothing_for_a_moment_holds_up_nobody() {
+        const OWN: Option<u32> = None;
+        const BECOMES_ANOTHER: Option<Option<bool>> = Some(None);
+        let (began, step) = (Instant::now(), MOMENT / 3);
+        for told in [None, BECOMES_ANOTHER] {
+            let mut kin = Kin::of(Some(Mark::of("x")));
+            for nth in 0..9 {
+                let (pid, now) = (Pid::from_raw(1000 + nth), began + step * nth.cast_unsigned());
+                assert!(!kin.is_ours(pid, Some(7), told, now), "{told:?}, {nth}");
+                assert_eq!(kin.unknown[&pid], began, "it is waited for since the first of them");
+            }
+            assert!(!kin.is_ours(Pid::from_raw(1000), Some(7), told, began + MOMENT * 2), "{told:?}");
+        }
+        let mut kin = Kin::of(Some(Mark::of("x")));
+        let mut is_ours = |told, after| kin.is_ours(Pid::from_raw(1), OWN, told, began + after);
+        assert!(!is_ours(BECOMES_ANOTHER, Duration::ZERO) && !is_ours(BECOMES_ANOTHER, step));
+        assert!(is_ours(BECOMES_ANOTHER, MOMENT) && !is_ours(None, MOMENT));
+        assert!(is_ours(Some(Some(false)), MOMENT) && !is_ours(Some(Some(true)), MOMENT));
+        assert!(!is_ours(BECOMES_ANOTHER, MOMENT), "it became one, and now another");
     }
 }
