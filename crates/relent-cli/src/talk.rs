@@ -321,6 +321,11 @@ pub(crate) fn without_messages(text: &str) -> Cow<'_, str> {
     Cow::Owned(broken(&all).into_owned())
 }
 
+/// The same, unless it is JSON, which is for programs.
+pub(crate) fn answer(text: &str, is_json: bool) -> Cow<'_, str> {
+    if is_json { Cow::Borrowed(text) } else { without_messages(text) }
+}
+
 /// A text in which relent has messages of its own: lines that a terminal would break where what follows may look like one are broken here. What
 /// is there to be copied stays as it is.
 pub(crate) fn broken(text: &str) -> Cow<'_, str> {
@@ -328,8 +333,7 @@ pub(crate) fn broken(text: &str) -> Cow<'_, str> {
 }
 
 fn broken_at(text: &str, columns: usize) -> Cow<'_, str> {
-    // JSON is for programs.
-    let is_wide = |line: &str| line.len() > columns / 2 && !line.starts_with('{') && screen::widest(line) > columns;
+    let is_wide = |line: &str| line.len() > columns / 2 && screen::widest(line) > columns;
     let may_begin = |line: &str| line.char_indices().skip(1).any(|(at, _)| is_like_a_message(&line[at..]));
     let is_broken = |line: &str| is_wide(line.trim_end()) && may_begin(line);
     if !text.split_inclusive('\n').any(is_broken) {
@@ -420,13 +424,21 @@ mod tests {
     #[test]
     fn no_terminal_makes_a_message_of_what_it_breaks() {
         let name = |begin: &str, times: usize| format!("a: {}error:\u{a0}x", begin.repeat(times));
-        for (line, columns) in [(name("a", 77), 80), (name("\u{3b1}", 40), 80), (name("b ", 40), 80), (name("a", 5), 4)]
-        {
+        let like_json = |begin: &str| format!("{begin}{}error: x", "a".repeat(79));
+        for (line, columns) in [
+            (name("a", 77), 80),
+            (name("\u{3b1}", 40), 80),
+            (name("b ", 40), 80),
+            (name("a", 5), 4),
+            // No JSON, though it looks like it.
+            (like_json("{"), 80),
+            (like_json("{\"a\": \""), 80),
+        ] {
             let told = broken_at(&line, columns).into_owned();
             assert!(told.lines().all(|line| screen::widest(line) <= columns), "{told}");
             assert!(told.lines().count() > 1 && told.lines().skip(1).all(|line| line.starts_with("  ")), "{told}");
         }
-        let long = format!("error: {}\n{{\"a\": \"{}error: x\"}}\n", "a".repeat(90), "b".repeat(90));
+        let long = format!("error: {}\n", "a".repeat(90));
         assert!(matches!(broken_at(&long, 80), Cow::Borrowed(_)));
         assert!(matches!(broken_at(&name("a", 60), 80), Cow::Borrowed(_)));
     }
@@ -457,6 +469,7 @@ mod tests {
         }
         assert_eq!(without_messages("error: a\nb\nhint: c\n"), "  error: a\nb\n  hint: c\n");
         assert!(matches!(without_messages("a\nb"), Cow::Borrowed(_)));
+        assert_eq!([false, true].map(|is_json| answer("error: a\n", is_json)), ["  error: a\n", "error: a\n"]);
     }
 
     #[test]

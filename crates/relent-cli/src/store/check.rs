@@ -10,7 +10,7 @@ use crate::{
     escape::escape,
     json::{Object, array, quoted},
     redact,
-    talk::{Fault, without_messages, wrap, write_out},
+    talk::{Fault, answer, wrap, write_out},
 };
 use relent::duration::Human;
 use relent_store::{About, Acquired, Engine, Error, Holding, Key, Lease, Nonce, Owner, Store};
@@ -39,7 +39,7 @@ pub(super) fn run(args: &StoreArgs) -> Result<ExitCode, Fault> {
         Ok(Checked { url, about, read, write })
     })?;
     let text = if args.json { checked.json() } else { checked.text() };
-    write_out(without_messages(&text).as_bytes())?;
+    write_out(answer(&text, args.json).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -59,7 +59,7 @@ pub(super) fn migrate(args: &StoreArgs) -> Result<ExitCode, Fault> {
         (false, Some(schema)) => format!("{}: its tables are up to date, version {schema}\n", escape(&shown)),
         (false, None) => format!("{}: it has no tables to bring up to date\n", escape(&shown)),
     };
-    write_out(without_messages(&text).as_bytes())?;
+    write_out(answer(&text, args.json).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

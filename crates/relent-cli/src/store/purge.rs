@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     json::Object,
-    talk::{Fault, without_messages, write_out},
+    talk::{Fault, answer, write_out},
 };
 use std::process::ExitCode;
 
@@ -18,6 +18,6 @@ pub(super) fn run(args: &PurgeArgs) -> Result<ExitCode, Fault> {
         false if removed == 1 => "removed 1 that had expired\n".to_owned(),
         false => format!("removed {removed} that had expired\n"),
     };
-    write_out(without_messages(&text).as_bytes())?;
+    write_out(answer(&text, args.to.json).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use crate::{
     escape::escape,
     json::{Object, array},
     redact, screen,
-    talk::{Fault, without_messages, wrap_named, write_out},
+    talk::{Fault, answer, wrap_named, write_out},
 };
 use relent::duration::Human;
 use relent_store::{Listed, RecordState, Time};
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<ExitCode, Fault> {
             counts.chain(leases.map(|leases| format!("\n{}", leases.table(now)))).collect()
         }
     };
-    write_out(without_messages(&text).as_bytes())?;
+    write_out(answer(&text, args.to.json).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

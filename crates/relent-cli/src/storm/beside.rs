@@ -63,7 +63,7 @@ pub(super) fn tell(args: &Args, plan: &Plan, measured: Measured, round_trip: Dur
         text
     };
     let write_out = if measured.interrupted { talk::write_out_at_once } else { talk::write_out };
-    write_out(talk::without_messages(&text).as_bytes())?;
+    write_out(talk::answer(&text, args.json).as_bytes())?;
     Ok(agreement(args, unlike))
 }
 

@@ -13,7 +13,7 @@ use crate::{
         open::{IfMissing, with},
         place,
     },
-    talk::{self, Fault, without_messages, write_out},
+    talk::{self, Fault, answer, without_messages, write_out},
 };
 use relent_store::{Key, Kind, Listed, Shared};
 use std::{
@@ -57,7 +57,7 @@ pub(super) fn list(args: &ListArgs) -> Result<ExitCode, Fault> {
         }
         false => seen.table(),
     };
-    write_out(without_messages(&text).as_bytes())?;
+    write_out(answer(&text, args.to.json).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -19,7 +19,7 @@ use crate::{
         open::{IfMissing, with},
         place,
     },
-    talk::{self, Fault, TalkArgs, note, plain, without_messages, write_out},
+    talk::{self, Fault, TalkArgs, answer, note, plain, write_out},
     typed::typed,
     upstream_args::Described,
 };
@@ -70,7 +70,7 @@ fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
             escape(&format!("{name} {what}{until} (in {})", place::shown(&url))).into_owned()
         }
     };
-    write_out(without_messages(&format!("{text}\n")).as_bytes())?;
+    write_out(answer(&format!("{text}\n"), hand.to.json).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
