@@ -3,7 +3,7 @@
 use super::redirect::{self, Hop};
 use crate::{
     escape::escape_bytes,
-    regular,
+    redact, regular,
     talk::{Fault, plain},
 };
 use http::HeaderMap;
@@ -154,7 +154,7 @@ fn item(text: &str) -> Result<(Item, usize), Fault> {
     let known = Variable::NAMES.iter().find(|(known, _)| *known == name);
     known.map(|(_, variable)| (Item::Variable(*variable), length)).ok_or_else(|| {
         let names: Vec<&str> = Variable::NAMES.iter().map(|(name, _)| *name).collect();
-        Fault::new(format!("--write-out: nothing is called {name:?}"))
+        Fault::new(format!("--write-out: nothing is called {:?}", redact::value(name)))
             .hint(format!("there are {} and %header{{NAME}}", names.join(", ")))
     })
 }

@@ -329,6 +329,19 @@ fn words_of_ours_are_shown_as_they_are() {
     }
 }
 
+/// What a format from a file has in the place of a name is told as that of an argument is.
+#[test]
+fn a_format_from_a_file_tells_no_password() {
+    for name in ["password:PW", "pw:PW", "header:PW", "kennwort=PW", "ann|PW", "ann?PW"] {
+        let folder = Folder::new().file("format", &format!("%{{{}}}", name.replace("PW", SECRET)));
+        for json in [&[][..], &["--json"]] {
+            let outcome = folder.relent(&[&["http", "-w", "@format"], json, &["http://127.0.0.1:1"]].concat());
+            assert!(outcome.code == Some(125) && outcome.stderr.contains("nothing is called"), "{name}: {outcome:?}");
+            assert!(!outcome.stderr.contains(SECRET), "{name}: {outcome:?}");
+        }
+    }
+}
+
 /// Wherever it is from, a store is told in one way.
 #[test]
 fn a_store_of_a_policy_file_tells_no_password() {
