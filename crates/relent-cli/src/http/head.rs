@@ -4,7 +4,7 @@ use super::redirect::Hop;
 use crate::{
     escape::{escape, escape_bytes},
     redact, stderr,
-    talk::TalkArgs,
+    talk::{TalkArgs, without_messages},
 };
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use reqwest::{
@@ -54,20 +54,16 @@ pub(super) fn received(response: &Response, look: &mut redact::Head) -> String {
     text
 }
 
-/// The response's head as data, byte for byte; on a terminal nothing in it is obeyed.
+/// The response's head as data, byte for byte; on a terminal nothing in it is obeyed, and no header looks like a message of relent's.
 pub(super) fn printed(response: &Response, to_terminal: bool) -> Vec<u8> {
-    let mut head = first_line(response).into_bytes();
-    head.push(b'\n');
-    for (name, value) in response.headers() {
-        head.extend_from_slice(name.as_str().as_bytes());
-        head.extend_from_slice(b": ");
-        match to_terminal {
-            true => head.extend_from_slice(escape_bytes(value.as_bytes()).as_bytes()),
-            false => head.extend_from_slice(value.as_bytes()),
-        }
-        head.push(b'\n');
+    let first = first_line(response) + "\n";
+    let headers = response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    if to_terminal {
+        let lines = headers.map(|(name, value)| format!("{name}: {}\n", escape_bytes(value)));
+        return without_messages(&(first + &lines.collect::<String>())).into_owned().into_bytes();
     }
-    head
+    let lines = headers.flat_map(|(name, value)| [name.as_bytes(), b": ", value, b"\n"]);
+    [first.as_bytes()].into_iter().chain(lines).flatten().copied().collect()
 }
 
 fn first_line(response: &Response) -> String {
@@ -83,4 +79,18 @@ fn shown(name: &str, value: &[u8], look: &mut redact::Head) -> String {
     let value = String::from_utf8_lossy(value);
     let told = escape(&look.header(name, &value)).into_owned();
     if redact::is_of_urls(name) { utf8_percent_encode(&told, CONTROLS).to_string() } else { told }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_header_is_a_message_on_a_terminal() {
+        let answer = http::Response::builder().header("Error", "gave up").header("X-Two", "a\tb").body("").unwrap();
+        let response = Response::from(answer);
+        let printed = |to_terminal| String::from_utf8(printed(&response, to_terminal)).unwrap();
+        assert_eq!(printed(false), "HTTP/1.1 200 OK\nerror: gave up\nx-two: a\tb\n");
+        assert_eq!(printed(true), "HTTP/1.1 200 OK\n  error: gave up\nx-two: a\\tb\n");
+    }
 }
