@@ -40,6 +40,8 @@ pub(super) struct Engine {
     pub(super) upstream: Option<Arc<Upstream>>,
     /// What is shared of it with other processes, until the call takes it.
     pub(super) sharing: Cell<Option<Sharing>>,
+    /// Whether an attempt was made.
+    pub(super) has_begun: Cell<bool>,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
     pub(super) terms: Terms,
@@ -131,11 +133,24 @@ impl Engine {
         if is_for_machines && !is_told {
             tell_left();
         }
+        let is_judged = match ended {
+            Ended::ByItself(Ok(code)) => code != exit::READER_GONE,
+            Ended::OutOfTime(_) => true,
+            Ended::ByItself(Err(_)) | Ended::By(_) | Ended::ReaderGone => false,
+        };
         let ended = self.tell(&narrator, ended, &trail);
+        if !is_judged && self.may_not_be_sent_again() {
+            outer::say(Verdict::Permanent, ended.as_ref().map_or_else(Fault::code, |code| *code));
+        }
         if !is_for_machines {
             tell_left();
         }
         ended.map(ExitCode::from)
+    }
+
+    /// Whether somebody above who began anew would do twice what may not be done twice.
+    fn may_not_be_sent_again(&self) -> bool {
+        self.has_begun.get() && !self.replay(true).is_allowed()
     }
 
     /// Says how it ended from outside, and what to exit with.
@@ -190,6 +205,7 @@ impl Engine {
                 let failure = last.unwrap_or_else(|| Failure::not_sent(why));
                 return self.fail(narrator, &call, now(), failure, Stop::GaveUp(reason), received).await;
             }
+            self.has_begun.set(true);
             narrator.attempt_starts(call.attempt());
             let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
@@ -314,17 +330,19 @@ impl Engine {
 
     /// The policy decides when, the rule of replay whether.
     fn decide(&self, call: &mut Call<&Policy>, now: Timestamp, failure: &Failure) -> Next {
-        let rule = wire::replay(&wire::Request {
-            method: &self.terms.request.method,
-            headers: &self.terms.request.headers,
-            left: failure.left,
-            unsafe_too: self.retry_unsafe,
-        });
+        let rule = self.replay(failure.left);
         match call.on_failure(now, failure.verdict) {
             Decision::GiveUp(reason) => Next::Stop(Stop::GaveUp(reason)),
             Decision::Retry(_) if !rule.is_allowed() => Next::Stop(Stop::Unsafe(rule)),
             Decision::Retry(delay) => Next::Again(delay, rule),
         }
+    }
+
+    /// Whether the request may be sent again, if it has left.
+    fn replay(&self, left: bool) -> wire::Replay {
+        let request = &self.terms.request;
+        let (method, headers) = (&request.method, &request.headers);
+        wire::replay(&wire::Request { method, headers, left, unsafe_too: self.retry_unsafe })
     }
 
     async fn succeed(&self, narrator: &Narrator, success: &Success, received: &mut Received) -> Result<u8, Fault> {
@@ -364,7 +382,35 @@ impl Engine {
         stop: Stop,
         received: &mut Received,
     ) -> Result<u8, Fault> {
-        let exit = stop.exit();
+        let verdict = failure.verdict;
+        let shown = self.show(narrator, (call, now), (&mut failure, &stop), received).await;
+        let exit = match &shown {
+            Ok(Written::Whole) => stop.exit(),
+            Ok(Written::ReaderGone) => exit::READER_GONE,
+            Err(fault) => fault.code(),
+        };
+        // What the server said counts, whatever became of its page.
+        match (&stop, verdict) {
+            (Stop::GaveUp(reason), Verdict::After(told)) => outer::gave_up(*reason, Some(told), exit),
+            (Stop::GaveUp(reason), _) => outer::gave_up(*reason, None, exit),
+            (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
+        }
+        shown?;
+        if self.talk.json {
+            received.sink.left().iter().for_each(|left| narrator.left(left));
+        }
+        narrator.gave_up(&failure, stop);
+        Ok(exit)
+    }
+
+    /// Shows the page of a failure where that is wanted, and what is to be said at the end.
+    async fn show(
+        &self,
+        narrator: &Narrator,
+        (call, now): (&Call<&Policy>, Timestamp),
+        (failure, stop): (&mut Failure, &Stop),
+        received: &mut Received,
+    ) -> Result<Written, Fault> {
         let mut length = 0;
         let mut written = Written::Whole;
         if let (true, Some(response)) = (self.fail_with_body, failure.response.take()) {
@@ -379,18 +425,9 @@ impl Engine {
             written = blocking(move || sink.finish()).await?;
         }
         if written == Written::Whole {
-            written = self.end(narrator, received, length, exit).await?;
+            written = self.end(narrator, received, length, stop.exit()).await?;
         }
-        if self.talk.json {
-            received.sink.left().iter().for_each(|left| narrator.left(left));
-        }
-        narrator.gave_up(&failure, stop);
-        match (stop, failure.verdict) {
-            (Stop::GaveUp(reason), Verdict::After(told)) => outer::gave_up(reason, Some(told), exit),
-            (Stop::GaveUp(reason), _) => outer::gave_up(reason, None, exit),
-            (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
-        }
-        Ok(if written == Written::ReaderGone { exit::READER_GONE } else { exit })
+        Ok(written)
     }
 
     /// Whether nothing is wanted if nothing has changed.

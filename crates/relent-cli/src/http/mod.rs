@@ -138,6 +138,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         seed: args.policy.seed(),
         upstream: upstream.map(Arc::new),
         sharing: Cell::new(sharing),
+        has_begun: Cell::new(false),
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
         terms: attempt::Terms {
