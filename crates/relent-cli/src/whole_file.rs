@@ -121,6 +121,18 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     WholeFile::find(path, false)?.write(bytes)
 }
 
+/// The same of what was done until a signal came, if one did: who does not read a pipe is not waited for then.
+///
+/// # Errors
+///
+/// As [`replace`], or nobody reads it.
+pub(crate) fn replace_after(is_interrupted: bool, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match WholeFile::find(path, false)? {
+        WholeFile { way: Way::Through(file), .. } if is_interrupted => through(&file, bytes, true),
+        file => file.write(bytes),
+    }
+}
+
 /// Why a private file cannot be written, if that is so: what the message begins with.
 pub(crate) const READ_BY_OTHERS: &str = "others can read it";
 

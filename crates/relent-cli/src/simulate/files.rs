@@ -34,7 +34,8 @@ pub(crate) fn write_report(
     let (scenario, outcome) = with_recommended(scenario, outcome);
     let report = Report { scenario: &scenario, outcome: &outcome, command: &command };
     if let Some(file) = html {
-        whole_file::replace(file, report.html().as_bytes()).map_err(|error| cannot("the report", file, &error))?;
+        whole_file::replace_after(outcome.interrupted, file, report.html().as_bytes())
+            .map_err(|error| cannot("the report", file, &error))?;
     }
     if let Some(folder) = svg {
         let made = links::make_folders(folder, rustix::fs::Mode::from_raw_mode(0o777), &links::to_write);

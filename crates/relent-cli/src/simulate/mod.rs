@@ -308,7 +308,7 @@ fn write(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<
     // First of all what needs least: whatever becomes of the pages, that is not lost.
     let told = tell(output, scenario, outcome);
     if let Some(path) = &output.csv {
-        whole_file::replace(path, outcome.to_csv().as_bytes()).map_err(|error| {
+        whole_file::replace_after(outcome.interrupted, path, outcome.to_csv().as_bytes()).map_err(|error| {
             Fault::new(format!("cannot write {}: {}", escape(&path.to_string_lossy()), plain(&error)))
         })?;
     }

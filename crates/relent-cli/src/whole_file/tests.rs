@@ -340,3 +340,17 @@ fn a_report_on_a_share_is_written_again() {
     }
     assert_eq!(fs::metadata(&path).unwrap().uid(), 65_534);
 }
+
+/// A signal has been heard: nothing else ends it then.
+#[test]
+fn after_a_signal_nobody_is_waited_for_who_does_not_read_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let _held = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let refused = replace_after(true, &pipe, &[0; 1 << 20]).unwrap_err();
+    assert_eq!((refused.kind(), refused.to_string()), (io::ErrorKind::TimedOut, "nobody reads it".into()));
+    let file = folder.path().join("file");
+    replace_after(true, &file, b"whole").unwrap();
+    assert_eq!(fs::read(&file).unwrap(), b"whole");
+}
