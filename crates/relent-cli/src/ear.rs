@@ -32,7 +32,7 @@ pub(crate) const ENDING: &[Signal] = &[
 ];
 
 /// Those that end a call as well where there is no command.
-const ENDING_ALONE: [Signal; 3] = [Signal::SIGALRM, Signal::SIGUSR1, Signal::SIGUSR2];
+pub(crate) const ENDING_ALONE: [Signal; 3] = [Signal::SIGALRM, Signal::SIGUSR1, Signal::SIGUSR2];
 
 /// How long a store is waited for after such a signal: one that is near and well has answered by then.
 pub(crate) const HEARD_OUT: Duration = Duration::from_millis(50);

@@ -6,13 +6,16 @@
 //!
 //! What relent writes begins with the exit code that it is about (`exit 22: permanent`) and counts only if the attempt
 //! ends with that code: a script that copes with the failure and goes on is judged by its own end, unless that has the same code.
+//! What has no verdict takes back what was said of the same codes before (`exit 124-125:`).
 
 use crate::regular;
+use nix::libc::{EMFILE, ENFILE, ENOMEM};
 use relent::{Reason, Verdict};
 use std::{
     env,
     ffi::OsString,
-    io::Write,
+    fmt::Display,
+    io::{self, Write},
     path::Path,
     sync::OnceLock,
     time::{Duration, Instant},
@@ -56,26 +59,61 @@ pub fn millis(left: Duration) -> OsString {
 /// permanent is permanent to whoever is above; an overloaded server stays one; a wait that was too long for us may
 /// not be for the caller. `told` is how long the far side asked to wait, `exit` is what we are about to exit with.
 ///
-/// Says nothing where nobody listens, or where the call was ended from outside.
-pub fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) {
+/// Says nothing where nobody listens, or where the call was ended from outside. Whether nobody has to hear anything more.
+pub fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) -> bool {
     let verdict = match (reason, told) {
-        (Reason::Cancelled, _) => return,
+        (Reason::Cancelled, _) => return true,
         (Reason::Overloaded, _) => Verdict::Overloaded,
         (Reason::PushbackTooLong, Some(told)) => Verdict::After(told),
         _ => Verdict::Permanent,
     };
-    say(verdict, exit);
+    say(verdict, exit)
 }
 
-/// Tells the caller what an end with this exit code means.
-pub fn say(verdict: Verdict, exit: u8) {
-    let Some(path) = env::var_os(VERDICT).filter(|path| !path.is_empty()) else { return };
-    // Who does not hear it judges by the exit code. The run may have ended, and its file's name be anybody's.
-    let _ = regular::append(Path::new(&path)).and_then(|mut file| file.write_all(line(verdict, exit).as_bytes()));
+/// Tells the caller what an end with this exit code means. Whether that was heard, where anybody listens: who does not hear it judges by
+/// the code.
+pub fn say(verdict: Verdict, exit: u8) -> bool {
+    tell(&line(&word(verdict), exit)).is_ok()
 }
 
-fn line(verdict: Verdict, exit: u8) -> String {
-    format!("exit {exit}: {}\n", word(verdict))
+/// Tells the caller that an end with one of these exit codes is permanent, until that is taken back: before something is done that may not
+/// be done twice, so that it holds whatever ends us.
+///
+/// # Errors
+///
+/// See [`Untold`].
+pub(crate) fn nothing_again(codes: &str) -> Result<(), Untold> {
+    tell(&line(&word(Verdict::Permanent), codes))
+}
+
+/// Takes back what [`nothing_again`] has said.
+pub(crate) fn take_back(codes: &str) {
+    let _ = tell(&line("", codes));
+}
+
+/// Why the caller has not heard it.
+#[derive(Debug)]
+pub(crate) enum Untold {
+    /// It does not listen, or not to us: its run may have ended, and its file's name be anybody's.
+    Deaf(io::Error),
+    /// It does, and there was no room for it.
+    NoRoom(io::Error),
+}
+
+/// Where nobody is to be told, nothing has to be heard.
+fn tell(line: &str) -> Result<(), Untold> {
+    let Some(path) = env::var_os(VERDICT).filter(|path| !path.is_empty()) else { return Ok(()) };
+    let mut file = regular::append(Path::new(&path)).map_err(|error| match error.raw_os_error() {
+        Some(EMFILE | ENFILE | ENOMEM) => Untold::NoRoom(error),
+        _ => Untold::Deaf(error),
+    })?;
+    // What somebody else has written there may not end with a line.
+    let before = if file.metadata().is_ok_and(|data| data.len() > 0) { "\n" } else { "" };
+    file.write_all(format!("{before}{line}").as_bytes()).map_err(Untold::NoRoom)
+}
+
+fn line(word: &str, codes: impl Display) -> String {
+    format!("exit {codes}: {word}").trim_end().to_owned() + "\n"
 }
 
 /// A verdict as `RELENT_VERDICT` has it.
@@ -89,8 +127,9 @@ mod tests {
 
     #[test]
     fn a_line_says_which_end_it_is_about() {
-        assert_eq!(line(Verdict::Permanent, 22), "exit 22: permanent\n");
-        assert_eq!(line(Verdict::After(Duration::from_millis(1500)), 1), "exit 1: after 1.5s\n");
+        assert_eq!(line(&word(Verdict::Permanent), 22), "exit 22: permanent\n");
+        assert_eq!(line(&word(Verdict::After(Duration::from_millis(1500))), 1), "exit 1: after 1.5s\n");
+        assert_eq!(line("", "124-125,141"), "exit 124-125,141:\n");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What the terminal takes: colours, escapes, columns, characters beyond ASCII.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    os::fd::AsFd,
+};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether stderr takes colour.
@@ -15,8 +18,19 @@ pub fn is_dumb() -> bool {
 
 /// The columns of the terminal: `COLUMNS` where it is set, else what stdout says if it is a terminal.
 pub fn columns() -> Option<usize> {
+    said_or_asked(io::stdout())
+}
+
+/// The columns of what something is printed to, if it is a terminal: `COLUMNS` where it is set, else what it says, without end if that is
+/// nothing.
+pub(crate) fn columns_of(out: impl AsFd) -> Option<usize> {
+    let out = out.as_fd();
+    out.is_terminal().then(|| said_or_asked(out).unwrap_or(usize::MAX))
+}
+
+fn said_or_asked(out: impl AsFd) -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let asked = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let asked = || rustix::termios::tcgetwinsize(out).ok().map(|size| usize::from(size.ws_col));
     said.or_else(asked).filter(|columns| *columns > 0)
 }
 

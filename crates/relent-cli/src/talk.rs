@@ -313,12 +313,17 @@ pub fn write_out(data: &[u8]) -> Result<(), Fault> {
 /// A text for people in which names that somebody chose may stand anywhere: lines that look like messages are set in, and so is what a terminal
 /// would take to a line of its own.
 pub(crate) fn without_messages(text: &str) -> Cow<'_, str> {
+    without_messages_within(text, screen::columns().unwrap_or(usize::MAX))
+}
+
+/// The same for a terminal of so many columns.
+pub(crate) fn without_messages_within(text: &str, columns: usize) -> Cow<'_, str> {
     let lines = || text.split_inclusive('\n');
     if !lines().any(is_like_a_message) {
-        return broken(text);
+        return broken_at(text, columns);
     }
     let all: String = lines().flat_map(|line| [if is_like_a_message(line) { "  " } else { "" }, line]).collect();
-    Cow::Owned(broken(&all).into_owned())
+    Cow::Owned(broken_at(&all, columns).into_owned())
 }
 
 /// The same, unless it is JSON, which is for programs.
@@ -353,7 +358,7 @@ fn is_like_a_message(line: &str) -> bool {
         let mut is_any_same = false;
         begin.chars().all(|a| {
             seen.next().is_some_and(|b| {
-                let is_same = a == b || a == 'l' && b == 'i';
+                let is_same = a == b || matches!((a, b), ('l', 'i') | ('i', 'l' | '!'));
                 is_any_same |= is_same;
                 is_same || !b.is_ascii()
             })

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     escape::escape,
+    screen,
     talk::{Fault, TalkArgs},
 };
 use bytes::Bytes;
@@ -29,7 +30,7 @@ use relent::wire::{self, Rules};
 use reqwest::Response;
 use std::{
     cell::RefCell,
-    io::{self, IsTerminal},
+    io,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::time;
@@ -47,8 +48,8 @@ pub(super) struct Terms {
     pub(super) compressed: bool,
     /// Whether heads are printed with bodies.
     pub(super) include: bool,
-    /// Whether a terminal shows what is printed.
-    pub(super) to_terminal: bool,
+    /// The columns of the terminal that shows what is printed, if one does.
+    pub(super) columns: Option<usize>,
     /// The longest without a byte.
     pub(super) patience: Patience,
     /// How much to say.
@@ -240,7 +241,7 @@ pub(super) async fn accept(
     let left = sending.map(Left::of).or(left);
     let status = response.status();
     if hop.method == Method::HEAD {
-        received.sink.write_head(&head::printed(&response, terms.to_terminal))?;
+        received.sink.write_head(&head::printed(&response, terms.columns))?;
         drop(response);
     } else {
         receive(terms, line, (response, &hop.url), at, received).await?;
@@ -323,7 +324,7 @@ async fn ask(
         head::tell(terms.talk, |look| head::received(&response, look));
         trail.seen = Some(Seen::of(&response, &hop));
         if terms.include && hop.method != Method::HEAD {
-            trail.heads.extend_from_slice(&head::printed(&response, terms.to_terminal));
+            trail.heads.extend_from_slice(&head::printed(&response, terms.columns));
             trail.heads.push(b'\n');
         }
         let next = if terms.redirects { hop.next(response.status(), response.headers()) } else { Ok(None) };
@@ -503,7 +504,7 @@ pub(super) async fn failed_body(
     sink: &mut Sink,
 ) -> Result<bool, Fault> {
     if terms.include || terms.request.method == Method::HEAD {
-        sink.write_head(&head::printed(&response, io::stdout().is_terminal()))?;
+        sink.write_head(&head::printed(&response, screen::columns_of(io::stdout())))?;
     }
     if terms.include && terms.request.method != Method::HEAD {
         sink.write_head(b"\n")?;

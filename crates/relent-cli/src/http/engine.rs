@@ -15,17 +15,17 @@ use super::{
 use crate::{
     ear::Ear,
     guard::{Answer, Guard, patience},
-    outer, output, runtime,
+    outer::{self, Untold},
+    output, runtime, screen,
     size::Size,
-    talk::{Fault, TalkArgs, plain, unwritten},
+    talk::{self, Fault, TalkArgs, plain, unwritten},
     upstream::sharing::Sharing,
 };
 use http::{StatusCode, header};
 use relent::{Call, Decision, Outcome, Policy, Reason, Timestamp, Upstream, Verdict, wire};
 use std::{
     cell::Cell,
-    future,
-    io::{self, IsTerminal},
+    future, io,
     process::ExitCode,
     sync::Arc,
     time::{Duration, Instant},
@@ -40,8 +40,8 @@ pub(super) struct Engine {
     pub(super) upstream: Option<Arc<Upstream>>,
     /// What is shared of it with other processes, until the call takes it.
     pub(super) sharing: Cell<Option<Sharing>>,
-    /// Whether an attempt was made.
-    pub(super) has_begun: Cell<bool>,
+    /// Whether whoever is above was told to begin nothing anew, whatever ends us.
+    pub(super) stands: Cell<bool>,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
     pub(super) terms: Terms,
@@ -133,24 +133,42 @@ impl Engine {
         if is_for_machines && !is_told {
             tell_left();
         }
-        let is_judged = match ended {
-            Ended::ByItself(Ok(code)) => code != exit::READER_GONE,
-            Ended::OutOfTime(_) => true,
-            Ended::ByItself(Err(_)) | Ended::By(_) | Ended::ReaderGone => false,
-        };
-        let ended = self.tell(&narrator, ended, &trail);
-        if !is_judged && self.may_not_be_sent_again() {
-            outer::say(Verdict::Permanent, ended.as_ref().map_or_else(Fault::code, |code| *code));
+        if matches!(ended, Ended::ByItself(Ok(0))) && output::has_arrived().is_ok() {
+            self.take_back();
         }
+        let ended = self.tell(&narrator, ended, &trail);
         if !is_for_machines {
             tell_left();
         }
         ended.map(ExitCode::from)
     }
 
-    /// Whether somebody above who began anew would do twice what may not be done twice.
-    fn may_not_be_sent_again(&self) -> bool {
-        self.has_begun.get() && !self.replay(true).is_allowed()
+    /// Tells whoever is above to begin nothing anew, whatever ends us, if that would do twice what may not be done twice.
+    fn stand(&self, narrator: &Narrator) -> Result<(), Fault> {
+        if self.replay(true).is_allowed() {
+            return Ok(());
+        }
+        match outer::nothing_again(exit::ENDS) {
+            Ok(()) => self.stands.set(true),
+            Err(Untold::Deaf(error)) => narrator.remark(&format!(
+                "the relent run around this one is not told what may not be sent twice: {}",
+                plain(&error)
+            )),
+            Err(Untold::NoRoom(error)) => {
+                let what =
+                    "the relent run around this one cannot be told what may not be sent twice, so it was not sent";
+                let hint = talk::hint(&error, "RELENT_VERDICT names the file; empty tells nobody");
+                return Err(Fault::new(format!("{what}: {}", plain(&error))).hint(hint));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes that back: it has succeeded, or something better was said.
+    fn take_back(&self) {
+        if self.stands.get() {
+            outer::take_back(exit::ENDS);
+        }
     }
 
     /// Says how it ended from outside, and what to exit with.
@@ -205,7 +223,9 @@ impl Engine {
                 let failure = last.unwrap_or_else(|| Failure::not_sent(why));
                 return self.fail(narrator, &call, now(), failure, Stop::GaveUp(reason), received).await;
             }
-            self.has_begun.set(true);
+            if call.attempt() == 1 {
+                self.stand(narrator)?;
+            }
             narrator.attempt_starts(call.attempt());
             let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
@@ -332,6 +352,8 @@ impl Engine {
     fn decide(&self, call: &mut Call<&Policy>, now: Timestamp, failure: &Failure) -> Next {
         let rule = self.replay(failure.left);
         match call.on_failure(now, failure.verdict) {
+            // However long is waited.
+            Decision::GiveUp(Reason::PushbackTooLong) if !rule.is_allowed() => Next::Stop(Stop::Unsafe(rule)),
             Decision::GiveUp(reason) => Next::Stop(Stop::GaveUp(reason)),
             Decision::Retry(_) if !rule.is_allowed() => Next::Stop(Stop::Unsafe(rule)),
             Decision::Retry(delay) => Next::Again(delay, rule),
@@ -390,10 +412,13 @@ impl Engine {
             Err(fault) => fault.code(),
         };
         // What the server said counts, whatever became of its page.
-        match (&stop, verdict) {
+        let is_heard = match (&stop, verdict) {
             (Stop::GaveUp(reason), Verdict::After(told)) => outer::gave_up(*reason, Some(told), exit),
             (Stop::GaveUp(reason), _) => outer::gave_up(*reason, None, exit),
             (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
+        };
+        if is_heard {
+            self.take_back();
         }
         shown?;
         if self.talk.json {
@@ -452,8 +477,8 @@ impl Engine {
     fn last_words(&self, narrator: &Narrator, trail: &Trail, bytes: u64, exit: u8) -> Option<Vec<u8>> {
         let (attempts, elapsed) = narrator.spent();
         let (seen, url, file) = (trail.seen.as_ref(), &self.terms.request.url, self.file.as_deref());
-        let to_terminal = io::stdout().is_terminal();
-        Some(self.write_out.as_ref()?.text(&End { seen, url, bytes, attempts, elapsed, exit, file, to_terminal }))
+        let columns = screen::columns_of(io::stdout());
+        Some(self.write_out.as_ref()?.text(&End { seen, url, bytes, attempts, elapsed, exit, file, columns }))
     }
 }
 

@@ -179,7 +179,7 @@ fn says(status: StatusCode, headers: &HeaderMap, now: u64) {
     for name in headers.keys().filter(|name| redact::is_secret(name.as_str())) {
         assert!(received.contains(&format!("\n< {name}: {}\n", redact::HIDDEN)) || received.ends_with(redact::HIDDEN));
     }
-    let printed = head::printed(&response(), true);
+    let printed = head::printed(&response(), Some(80));
     String::from_utf8_lossy(&printed).lines().for_each(is_plain);
     let url = Url::parse("https://a.example/b/c?d").expect("it is one");
     let hop = Hop {
@@ -200,7 +200,7 @@ fn says(status: StatusCode, headers: &HeaderMap, now: u64) {
         elapsed: Duration::ZERO,
         exit: 0,
         file: None,
-        to_terminal: true,
+        columns: Some(80),
     };
     let format = WriteOut::of_text("%{content_type}%{redirect_url}%header{link}%header{x}").expect("it is one");
     is_plain(&String::from_utf8_lossy(&format.text(&end)));

@@ -4,7 +4,7 @@ use super::redirect::Hop;
 use crate::{
     escape::{escape, escape_bytes},
     redact, stderr,
-    talk::{TalkArgs, without_messages},
+    talk::{TalkArgs, without_messages_within},
 };
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use reqwest::{
@@ -54,13 +54,13 @@ pub(super) fn received(response: &Response, look: &mut redact::Head) -> String {
     text
 }
 
-/// The response's head as data, byte for byte; on a terminal nothing in it is obeyed, and no header looks like a message of relent's.
-pub(super) fn printed(response: &Response, to_terminal: bool) -> Vec<u8> {
+/// The response's head as data, byte for byte; on a terminal of so many columns nothing in it is obeyed, and no header looks like a message of relent's.
+pub(super) fn printed(response: &Response, columns: Option<usize>) -> Vec<u8> {
     let first = first_line(response) + "\n";
     let headers = response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-    if to_terminal {
+    if let Some(columns) = columns {
         let lines = headers.map(|(name, value)| format!("{name}: {}\n", escape_bytes(value)));
-        return without_messages(&(first + &lines.collect::<String>())).into_owned().into_bytes();
+        return without_messages_within(&(first + &lines.collect::<String>()), columns).into_owned().into_bytes();
     }
     let lines = headers.flat_map(|(name, value)| [name.as_bytes(), b": ", value, b"\n"]);
     [first.as_bytes()].into_iter().chain(lines).flatten().copied().collect()
@@ -89,8 +89,8 @@ mod tests {
     fn no_header_is_a_message_on_a_terminal() {
         let answer = http::Response::builder().header("Error", "gave up").header("X-Two", "a\tb").body("").unwrap();
         let response = Response::from(answer);
-        let printed = |to_terminal| String::from_utf8(printed(&response, to_terminal)).unwrap();
-        assert_eq!(printed(false), "HTTP/1.1 200 OK\nerror: gave up\nx-two: a\tb\n");
-        assert_eq!(printed(true), "HTTP/1.1 200 OK\n  error: gave up\nx-two: a\\tb\n");
+        let printed = |columns| String::from_utf8(printed(&response, columns)).unwrap();
+        assert_eq!(printed(None), "HTTP/1.1 200 OK\nerror: gave up\nx-two: a\tb\n");
+        assert_eq!(printed(Some(80)), "HTTP/1.1 200 OK\n  error: gave up\nx-two: a\\tb\n");
     }
 }

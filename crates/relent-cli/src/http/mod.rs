@@ -138,7 +138,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         seed: args.policy.seed(),
         upstream: upstream.map(Arc::new),
         sharing: Cell::new(sharing),
-        has_begun: Cell::new(false),
+        stands: Cell::new(false),
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
         terms: attempt::Terms {
@@ -147,7 +147,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
             redirects: args.location,
             compressed: args.compressed,
             include: args.include,
-            to_terminal: output.is_terminal(),
+            columns: output.columns(),
             patience,
             talk: args.talk,
         },

@@ -12,14 +12,14 @@ use super::{
 use crate::{
     arrived,
     escape::{escape, escape_lines},
-    output,
+    output, screen,
     size::Size,
-    talk::{self, Fault, plain},
+    talk::{self, Fault, plain, without_messages_within},
     waits::Waits,
 };
 use std::{
     fs::File,
-    io::{self, IsTerminal, Read, Seek, SeekFrom, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 use tempfile::SpooledTempFile;
@@ -108,12 +108,12 @@ impl Output {
         target.loses_its_group(part.file()).map_err(|error| unwritable(target.place.path(), &error))
     }
 
-    /// Whether it is shown on a terminal, which obeys what it is sent.
-    pub(super) fn is_terminal(&self) -> bool {
+    /// How many columns the terminal has on which it is shown, which obeys what it is sent; `None` if none shows it.
+    pub(super) fn columns(&self) -> Option<usize> {
         match self {
-            Output::Stdout { .. } => io::stdout().is_terminal(),
-            Output::Into(file, _) => file.is_terminal(),
-            Output::Replace { .. } => false,
+            Output::Stdout { .. } => screen::columns_of(io::stdout()),
+            Output::Into(file, _) => screen::columns_of(file),
+            Output::Replace { .. } => None,
         }
     }
 }
@@ -127,7 +127,7 @@ impl Sink {
             }
             _ => 0,
         };
-        let is_for_a_terminal = !matches!(output, Output::Stdout { anything: true }) && output.is_terminal();
+        let is_for_a_terminal = !matches!(output, Output::Stdout { anything: true }) && output.columns().is_some();
         let most = max_size.unwrap_or(match output {
             Output::Replace { .. } => most::IN_A_PART,
             Output::Stdout { .. } | Output::Into(..) => most::KEPT,
@@ -249,7 +249,7 @@ impl Sink {
             Output::Stdout { .. } | Output::Into(..) => None,
         };
         Ok(move || {
-            let head = (was_for_a_file && io::stdout().is_terminal()).then_some(self.head);
+            let head = screen::columns_of(io::stdout()).filter(|_| was_for_a_file).map(|columns| (self.head, columns));
             match &mut file {
                 Some(file) => to_stdout(file, head),
                 None => to_stdout(&mut self.spool, head),
@@ -273,11 +273,11 @@ fn no_text(what: &str) -> Fault {
 
 /// Writes all of it to stdout. For a terminal that was not expected, the length of the `head` is told: nothing in that is
 /// obeyed, and a body that is no text is not shown.
-fn to_stdout(body: &mut (impl Read + Seek), head: Option<u64>) -> Result<Written, Fault> {
+fn to_stdout(body: &mut (impl Read + Seek), head: Option<(u64, usize)>) -> Result<Written, Fault> {
     let mut piece = vec![0; 64 << 10];
     let fault = |error: io::Error| Fault::new(format!("cannot read the body back: {}", plain(&error)));
     body.seek(SeekFrom::Start(0)).map_err(fault)?;
-    if let Some(length) = head {
+    if let Some((length, columns)) = head {
         let mut head = Vec::new();
         body.by_ref().take(length).read_to_end(&mut head).map_err(fault)?;
         loop {
@@ -288,7 +288,8 @@ fn to_stdout(body: &mut (impl Read + Seek), head: Option<u64>) -> Result<Written
             }
         }
         body.seek(SeekFrom::Start(length)).map_err(fault)?;
-        if print(escape_lines(&String::from_utf8_lossy(&head)).as_bytes())? == Written::ReaderGone {
+        let head = String::from_utf8_lossy(&head);
+        if print(without_messages_within(&escape_lines(&head), columns).as_bytes())? == Written::ReaderGone {
             return Ok(Written::ReaderGone);
         }
     }

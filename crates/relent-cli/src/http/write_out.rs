@@ -4,7 +4,7 @@ use super::redirect::{self, Hop};
 use crate::{
     escape::escape_bytes,
     redact, regular,
-    talk::{Fault, plain},
+    talk::{Fault, plain, without_messages_within},
 };
 use http::HeaderMap;
 use reqwest::Response;
@@ -50,8 +50,8 @@ pub(super) struct End<'a> {
     pub(super) exit: u8,
     /// Where the body went, if not to stdout.
     pub(super) file: Option<&'a str>,
-    /// Whether a terminal would obey what a server wrote.
-    pub(super) to_terminal: bool,
+    /// The columns of the terminal that would obey what a server wrote, if it is one.
+    pub(super) columns: Option<usize>,
 }
 
 macro_rules! variables {
@@ -128,9 +128,15 @@ impl WriteOut {
         Ok(WriteOut(items))
     }
 
-    /// The text at the end of a call.
+    /// The text at the end of a call; on a terminal no line of it is a message of relent's.
     pub(super) fn text(&self, end: &End<'_>) -> Vec<u8> {
-        self.0.iter().flat_map(|item| item.text(end)).collect()
+        let text: Vec<u8> = self.0.iter().flat_map(|item| item.text(end)).collect();
+        match end.columns {
+            Some(columns) => {
+                without_messages_within(&String::from_utf8_lossy(&text), columns).into_owned().into_bytes()
+            }
+            None => text,
+        }
     }
 }
 
@@ -162,7 +168,7 @@ fn item(text: &str) -> Result<(Item, usize), Fault> {
 impl End<'_> {
     /// What others wrote: byte for byte as data, and as a line that no terminal obeys.
     fn plain(&self, text: Vec<u8>) -> Vec<u8> {
-        if self.to_terminal { escape_bytes(&text).into_bytes() } else { text }
+        if self.columns.is_some() { escape_bytes(&text).into_bytes() } else { text }
     }
 }
 
@@ -211,10 +217,13 @@ mod tests {
     use super::*;
 
     fn text(format: &str) -> String {
+        shown(format, None, None)
+    }
+
+    fn shown(format: &str, seen: Option<&Seen>, columns: Option<usize>) -> String {
         let url = Url::parse("http://a/b").unwrap();
         let elapsed = Duration::from_millis(1500);
-        let end =
-            End { seen: None, url: &url, bytes: 7, attempts: 3, elapsed, exit: 1, file: None, to_terminal: false };
+        let end = End { seen, url: &url, bytes: 7, attempts: 3, elapsed, exit: 1, file: None, columns };
         String::from_utf8(WriteOut::parse(format).unwrap().text(&end)).unwrap()
     }
 
@@ -225,6 +234,27 @@ mod tests {
         assert_eq!(text("%{num_retries}%header{x}|%{exitcode}|%{url_effective}"), "2|1|http://a/b");
         assert_eq!(text("%{open"), "%{open");
         assert_eq!(text(""), "");
+    }
+
+    #[test]
+    fn what_a_server_says_is_no_message_on_a_terminal() {
+        let answer = http::Response::builder()
+            .header("Content-Type", "error: forged")
+            .header("X-Long", "a ".repeat(7) + "error: y");
+        let hop = Hop {
+            method: http::Method::GET,
+            url: Url::parse("http://a/b").unwrap(),
+            headers: HeaderMap::new(),
+            has_body: false,
+            number: 0,
+            says_a_secret: false,
+            host_says_a_secret: false,
+        };
+        let seen = Seen::of(&Response::from(answer.body("").unwrap()), &hop);
+        let shown = |format, columns| shown(format, Some(&seen), columns);
+        assert_eq!(shown("%{content_type}\\n%header{x-long}\\n", None), "error: forged\na a a a a a a error: y\n");
+        assert_eq!(shown("%{content_type}\\n", Some(80)), "  error: forged\n");
+        assert_eq!(shown("e%{exitcode}\\n%header{x-long}\\n", Some(14)), "e1\na a a a a a\n  a error: y\n");
     }
 
     #[test]

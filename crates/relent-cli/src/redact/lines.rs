@@ -31,9 +31,9 @@ pub(crate) fn lines_of_a_file(message: &str, hint: &str) -> (String, String) {
         None => quoted(line, &below, &mut hidden),
     };
     let message = lines.iter().map(one).collect::<Vec<_>>().join("\n");
-    // What it proposes stands in no line.
-    let hint = quoted(hint, &[], &mut Vec::new());
-    (message, hidden.iter().fold(hint, |hint, hidden| without_word(&hint, hidden)))
+    // What is hidden is looked for first, while it is whole. What the hint proposes stands in no line.
+    let hint = hidden.iter().fold(hint.to_owned(), |hint, hidden| without_word(&hint, hidden));
+    (message, quoted(&hint, &[], &mut Vec::new()))
 }
 
 /// A text with stars for a word, where that is no part of another.
@@ -388,6 +388,9 @@ mod tests {
             ("Ｈunter2Longer = 1", "Ｈunter2Longer", HIDDEN),
             ("[Hunter2Longer]", "Hunter2Longer", HIDDEN),
             ("upstream = \"Hunter2Longer\"", "Hunter2Longer", HIDDEN),
+            ("upstream = \"Hunter2$Longer\"", "Hunter2$Longer", HIDDEN),
+            ("upstream = \"Hunter2\\tLon=ger\"", "Hunter2\\tLon=ger", HIDDEN),
+            ("upstream = 'Hunter2\"Longer'", "Hunter2\\\"Longer", HIDDEN),
             ("budget = { Hunter2Longer = 1 }", "Hunter2Longer", HIDDEN),
             ("max_atempts = 1", "max_atempts", "max_atempts"),
             ("[polcy]", "polcy", "polcy"),
@@ -395,10 +398,12 @@ mod tests {
             ("base = \"5s\"", "5s", "5s"),
         ] {
             let message = format!("there is no table \"{text}\"\n --> 1:1\n  |\n1 | {line}\n  | ^");
-            let (message, hint) =
-                lines_of_a_file(&message, &format!("[upstream.{text}] begins it, and \"sqlite:state.db\" does not"));
+            let (message, hint) = lines_of_a_file(
+                &message,
+                &format!("[upstream.\"{text}\"] begins it, and \"sqlite:state.db\" does not"),
+            );
             assert!(message.starts_with(&format!("there is no table \"{told}\"\n")), "{message}");
-            assert_eq!(hint, format!("[upstream.{told}] begins it, and \"sqlite:state.db\" does not"));
+            assert_eq!(hint, format!("[upstream.\"{told}\"] begins it, and \"sqlite:state.db\" does not"));
         }
         // Another word that has it in it is whole.
         let (_, hint) = lines_of_a_file("no \"Hunter2\"\n1 | Hunter2 = 1", "\"Hunter2s\", not [a.Hunter2] or Hunter2");

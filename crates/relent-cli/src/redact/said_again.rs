@@ -7,7 +7,7 @@ use super::{
     most::{Budget, most},
     table::{Begins, Table, reversed},
     told::is_told,
-    undone::{in_small, undone},
+    undone::{in_small, once, undone},
     words::within_messages,
 };
 use std::{borrow::Cow, cmp::Reverse, iter, ops::Range};
@@ -100,13 +100,13 @@ fn said(undone: &str, places: &[usize], tables: &[&Table], budget: &mut Budget) 
 
 /// The same where what is written out in a secret is nothing that stands for something else: undone it may be too short.
 fn said_as_it_is(text: &str, tables: &[&Table], budget: &mut Budget) -> Vec<Range<usize>> {
-    if !text.contains('%') || !tables.iter().any(|table| table.has_percent_signs) {
+    if !text.contains(['%', '\\']) || !tables.iter().any(|table| table.has_written_out) {
         return Vec::new();
     }
     let begins = |of: fn(&Table) -> &Begins| tables.iter().map(|table| of(table)).collect::<Vec<_>>();
     let (all, ends) = (begins(|table| &table.begins), begins(|table| &table.ends));
     let mut ranges = Vec::new();
-    for (small, places) in in_small(text) {
+    for (small, places) in in_small(text).into_iter().chain(once(text)) {
         let found = of_a_reading(&small, &all, &ends, budget).into_iter();
         ranges.extend(found.map(|place| places[place.start]..places[place.end]));
     }
@@ -253,6 +253,28 @@ mod tests {
         assert_eq!(told("a%41b%42c%43d%44 a%2541", &["a%41b%42c%43d%44"]), "*** a%2541");
         assert_eq!(told("hunter2known, hunter2known2", &["hunter2known", "hunter2known2", "ter2known2"]), "***, ***");
         assert_eq!(told("a shorter short", &["short", " shorter"]), "a shorter short");
+    }
+
+    /// What is undone in it as well, or left out, leaves too little of a short one.
+    #[test]
+    fn a_short_secret_with_signs_by_which_others_are_written_out_is_hidden() {
+        for (secret, said) in [
+            (r"Pa/4\k9x", r"Pa\/4\\k9x"),
+            (r"Pa<4\k9x", r"Pa\u003c4\\k9x"),
+            (r"Pa&4\k9x", r"Pa\u00264\k9x"),
+            (r"Pa 4\k9x", "Pa+4%5Ck9x"),
+            (r"Pa 4\k9x", "pa%204%5ck9x"),
+            (r"a\b\c/d99", r"a\\b\\c\/d99"),
+            ("Rb/d9%5B", "Rb%2Fd9%255B"),
+            ("Rb/d9%5B", r"Rb\/d9%5B"),
+            ("RüFs9%5B", "R%C3%BCFs9%255B"),
+            ("RüFs9%5B", r"R\u00fcFs9%5B"),
+        ] {
+            let mut table = Table::default();
+            table.add(in_small(secret).into_iter().map(|(text, _)| text).chain([undone(secret).0]), []);
+            let told = |text: &str| without(text, &[&table], &Table::default(), &[]).into_owned();
+            assert_eq!(told(&format!("q {said}, so")), "q ***, so", "{secret}");
+        }
     }
 
     /// In a policy file that the caller named.

@@ -47,8 +47,8 @@ pub(super) struct Table {
     pub(super) ends: Begins,
     /// The same as they are read.
     pub(super) sign_ends: Begins,
-    /// Whether one of them has a percent sign as it was sent.
-    pub(super) has_percent_signs: bool,
+    /// Whether one of them has a sign, as it was sent, by which others are written out: percent signs, backslashes.
+    pub(super) has_written_out: bool,
     /// Those that hold all of them.
     wholes: Vec<String>,
     /// What stands in these anywhere, so many bytes in a row, in order.
@@ -71,7 +71,7 @@ impl Table {
                 self.sign_ends.put(reversed(&signs));
                 self.signs.put(signs);
             }
-            self.has_percent_signs |= secret.contains('%');
+            self.has_written_out |= secret.contains(['%', '\\']);
             self.ends.put(reversed(&secret));
             self.begins.put(secret);
         }

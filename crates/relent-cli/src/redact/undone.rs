@@ -22,6 +22,52 @@ pub(super) fn in_small(text: &str) -> Vec<(String, Vec<usize>)> {
     all
 }
 
+/// The same with what is written out undone once and in one way: as in a URL, as in a form, as in JSON.
+pub(super) fn once(text: &str) -> Vec<(String, Vec<usize>)> {
+    [percent_once(text, '+'), percent_once(text, ' '), json_once(text)].map(|reading| read(text, reading)).into()
+}
+
+/// What percent signs stand for, and what a plus does.
+fn percent_once(text: &str, plus: char) -> (Vec<u8>, Vec<usize>) {
+    let (bytes, mut less, mut from, mut at) = (text.as_bytes(), Vec::new(), Vec::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        let digit = |nth: usize| char::from(*bytes.get(at + nth)?).to_digit(16);
+        let (byte, length) = match (byte, digit(1).zip(digit(2))) {
+            (b'%', Some((high, low))) => ((16 * high + low) as u8, 3),
+            (b'+', _) => (plus as u8, 1),
+            (other, _) => (*other, 1),
+        };
+        less.push(byte);
+        from.push(at);
+        at += length;
+    }
+    (less, from)
+}
+
+/// What backslashes stand before in JSON (RFC 8259, 7).
+fn json_once(text: &str) -> (Vec<u8>, Vec<usize>) {
+    let (mut less, mut from, mut at) = (Vec::new(), Vec::new(), 0);
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+    };
+    while let Some(c) = text[at..].chars().next() {
+        let units: Vec<u16> = [unit(at), unit(at + 6)].into_iter().map_while(|unit| unit).collect();
+        let (c, length) = match (c, text[at + c.len_utf8()..].chars().next()) {
+            ('\\', Some(sign @ ('"' | '\\' | '/'))) => (sign, 2),
+            ('\\', _) if !units.is_empty() => match char::decode_utf16(units.iter().copied()).next() {
+                Some(Ok(c)) => (c, 6 * c.len_utf16()),
+                _ => (char::REPLACEMENT_CHARACTER, 6),
+            },
+            (c, _) => (c, c.len_utf8()),
+        };
+        less.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        from.resize(less.len(), at);
+        at += length;
+    }
+    (less, from)
+}
+
 /// Bytes, and where they come from, with a percent sign for each that is written out; `None` if none is.
 fn once_less((bytes, from): &(Vec<u8>, Vec<usize>)) -> Option<(Vec<u8>, Vec<usize>)> {
     let (mut less, mut places, mut at) = (Vec::with_capacity(bytes.len()), Vec::with_capacity(bytes.len()), 0);
@@ -98,6 +144,24 @@ mod tests {
         assert_eq!(all, ["a%252f%2525", "a%2f%25", "a%2f%"]);
         assert_eq!(in_small(&"%25".repeat(9)).len(), 2);
         assert_eq!(in_small(&format!("%{}", "25".repeat(9))).len(), 5, "at some time it is left");
+    }
+
+    #[test]
+    fn what_is_written_out_is_undone_once() {
+        for (text, url, form, json) in [
+            (r"Pa%2B4%255C+x", "pa+4%5c+x", "pa+4%5c x", "pa%2b4%255c+x"),
+            (r#"a\\b\/\"\u003C\u00E4\ud83d\uDC34\ud83dz\"#, "", "", "a\\b/\"<ä\u{1f434}\u{fffd}z\\"),
+            (r"\u12 \u{41} \é \\u0041 \x41", "", "", r"\u12 \u{41} \é \u0041 \x41"),
+            ("%é%2é%", "%é%2é%", "%é%2é%", "%é%2é%"),
+        ] {
+            let all = once(text);
+            let like = |given: &str| if given.is_empty() { undone(text).0 } else { given.to_owned() };
+            assert_eq!(
+                all.iter().map(|(text, _)| text.clone()).collect::<Vec<_>>(),
+                [like(url), like(form), json.to_owned()]
+            );
+            assert!(all.iter().all(|(read, places)| read.len() + 1 == places.len() && places.is_sorted()));
+        }
     }
 
     #[test]

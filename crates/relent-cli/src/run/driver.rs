@@ -107,6 +107,7 @@ impl Driver<'_> {
                     Ok(outcome) => outcome,
                     Err(fault) => {
                         self.lease.iter().for_each(|lease| lease.fails(&self.narrator));
+                        outer::say(Verdict::Permanent, fault.code());
                         return Err(fault);
                     }
                 },
@@ -386,8 +387,15 @@ impl Driver<'_> {
             lease.end(matches!(outcome, Outcome::Interrupted(_)), self.signals, &self.narrator);
         }
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
-        if let Outcome::GaveUp(reason) = outcome {
-            outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
+        match outcome {
+            Outcome::GaveUp(reason) => {
+                outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
+            }
+            // What must not be begun anew must not be because of that.
+            Outcome::Interrupted(_) | Outcome::LeaseLost if history.verdict == Some(Verdict::Permanent) => {
+                outer::say(Verdict::Permanent, exit);
+            }
+            _ => {}
         }
         if let Some(told) = self.guard.told(self.now()) {
             self.narrator.upstream(&told);

@@ -138,12 +138,19 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         lease: None,
     };
     let finished = driver.run(seed)?;
-    exit(finished, &signals, limit.and_then(|limit| started.checked_add(limit)))
+    let judged = finished.exit;
+    let ended = exit(finished, &signals, limit.and_then(|limit| started.checked_add(limit)));
+    // Whatever became of its output and its report, it has run.
+    let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
+    if code != judged {
+        outer::say(relent::Verdict::Permanent, code);
+    }
+    ended.map(ExitCode::from)
 }
 
 /// Writes out what the last attempt wrote, and says what to exit with. A signal that has not ended the run, since the command has
 /// succeeded or the run was over, ends the wait for a reader.
-fn exit(finished: Finished, signals: &Signals, times_out: Option<Instant>) -> Result<ExitCode, Fault> {
+fn exit(finished: Finished, signals: &Signals, times_out: Option<Instant>) -> Result<u8, Fault> {
     // First: what comes from now on ends relent by itself, and what came before is asked for.
     signals.let_through();
     let (over, cut) = match (finished.outcome, signals.ending()) {
@@ -164,7 +171,11 @@ fn exit(finished: Finished, signals: &Signals, times_out: Option<Instant>) -> Re
         // A shell's loop around us is to end by Ctrl-C too, which it does when we die by the signal.
         let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
     }
-    Ok(ExitCode::from(written.unwrap_or(finished.exit)))
+    let exit = written.unwrap_or(finished.exit);
+    if exit == 0 {
+        output::has_arrived().map_err(|error| talk::unwritten(&error))?;
+    }
+    Ok(exit)
 }
 
 /// Why not all of the output is out.

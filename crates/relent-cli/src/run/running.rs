@@ -217,6 +217,9 @@ impl<'a> Running<'a> {
             self.timed_out = Some(now);
             self.tell(self.ways.first)?;
         }
+        if let Some(lease) = self.whole_lease {
+            lease.say_unwatched(self.ways.say);
+        }
         if let Some(lease) = self.lease.take_if(|lease| lease.is_lost()) {
             lease.say_lost(self.ways.say);
             self.tell(self.ways.first)?;

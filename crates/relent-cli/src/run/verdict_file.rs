@@ -3,6 +3,7 @@
 //! It stands in a folder of its own that nobody else can enter, and is reached through that folder's descriptor: whoever
 //! can write to the temporary folder can neither put another file in its place nor know its name beforehand.
 
+use super::exit_set::ExitSet;
 use nix::{
     dir::Dir,
     errno::Errno,
@@ -187,10 +188,20 @@ fn as_good_as_new(folder: &mut Dir) -> nix::Result<()> {
     if is_ours && is_empty { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// The last verdict of a text that is about this exit code, or what stands there in its place.
+/// The last verdict of a text that is about this exit code and was not taken back, or what stands there in its place.
 pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
-    let said = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let word = said.filter_map(|line| about(exit, line)).next_back()?;
+    let mut said: Vec<(Option<ExitSet>, &str)> = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (codes, word) = about(line);
+        if word.is_empty() {
+            let at = said.iter().rposition(|(before, _)| *before == codes);
+            at.map(|at| said.remove(at));
+        } else {
+            said.push((codes, word));
+        }
+    }
+    let of_it = |codes: &Option<ExitSet>| codes.as_ref().is_none_or(|codes| codes.contains(exit));
+    let (_, word) = said.into_iter().rfind(|(codes, _)| of_it(codes))?;
     Some(parse(word).ok_or_else(|| word.to_owned()))
 }
 
@@ -204,13 +215,12 @@ impl Drop for VerdictFile {
     }
 }
 
-/// What a line says about an attempt that ended with this exit code: `exit 22: permanent` is about one code only.
-fn about(exit: u8, line: &str) -> Option<&str> {
-    let Some(rest) = line.strip_prefix("exit ") else { return Some(line) };
-    match rest.split_once(':') {
-        Some((code, word)) if code.trim().parse() == Ok(exit) => Some(word.trim()),
-        Some((code, _)) if code.trim().parse::<u8>().is_ok() => None,
-        _ => Some(line),
+/// What a line says, and about which exit codes: `exit 22: permanent` and `exit 124-125,141: permanent` are about these only.
+fn about(line: &str) -> (Option<ExitSet>, &str) {
+    let parts = line.strip_prefix("exit ").and_then(|rest| rest.split_once(':'));
+    match parts.map(|(codes, word)| (codes.parse(), word)) {
+        Some((Ok(codes), word)) => (Some(codes), word.trim()),
+        _ => (None, line),
     }
 }
 
@@ -412,6 +422,23 @@ mod tests {
         assert_eq!(says("exit 7: permanent\n"), None);
         assert_eq!(says("transient\nexit 7: permanent\n"), Some(Ok(Verdict::Transient)));
         assert_eq!(says("exit strategy: none"), Some(Err("exit strategy: none".to_owned())));
+        assert_eq!(says("exit 3,20-30: permanent\nexit 7,23-24: overloaded\n"), Some(Ok(Verdict::Permanent)));
+    }
+
+    #[test]
+    fn what_was_taken_back_does_not_count() {
+        for (text, verdict) in [
+            ("exit 20-30: permanent\nexit 20-30:\n", None),
+            ("exit 20-30: permanent\nexit 22: overloaded\nexit 20-30:\n", Some(Verdict::Overloaded)),
+            ("transient\nexit 20-30: permanent\nexit 20-30:\n", Some(Verdict::Transient)),
+            // One of two that were said at the same time.
+            ("exit 20-30: permanent\nexit 20-30: permanent\nexit 20-30:\n", Some(Verdict::Permanent)),
+            ("exit 22: permanent\nexit 20-30:\n", Some(Verdict::Permanent)),
+            ("exit 22: permanent\nexit  22 :\n", None),
+            ("exit 22:\nexit 22: permanent\n", Some(Verdict::Permanent)),
+        ] {
+            assert_eq!(last(text, 22), verdict.map(Ok), "{text:?}");
+        }
     }
 
     /// A link, a named pipe, a file put in its place by a rename: none of them is believed or waited for.

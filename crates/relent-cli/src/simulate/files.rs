@@ -42,7 +42,8 @@ pub(crate) fn write_report(
         made.map_err(|error| cannot("the plots", folder, &error))?;
         for picture in report.pictures() {
             let file = folder.join(picture.name).with_extension("svg");
-            whole_file::replace(&file, picture.svg.as_bytes()).map_err(|error| cannot("a plot", &file, &error))?;
+            whole_file::replace_after(outcome.interrupted, &file, picture.svg.as_bytes())
+                .map_err(|error| cannot("a plot", &file, &error))?;
         }
     }
     Ok(())

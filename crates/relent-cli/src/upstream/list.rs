@@ -13,7 +13,7 @@ use crate::{
         open::{IfMissing, with},
         place,
     },
-    talk::{self, Fault, answer, without_messages, write_out},
+    talk::{self, Fault, answer, broken, without_messages, write_out},
 };
 use relent_store::{Key, Kind, Listed, Shared};
 use std::{
@@ -72,6 +72,7 @@ pub(super) fn watch(args: &WatchArgs) -> Result<ExitCode, Fault> {
         let text = match ask(&args.list) {
             Ok(seen) if json => seen.json() + "\n",
             Ok(seen) if is_live => format!("\x1b[H\x1b[J{}", without_messages(&seen.table())),
+            Ok(seen) if io::stdout().is_terminal() => broken(&seen.lines()).into_owned(),
             Ok(seen) => seen.lines(),
             // What never worked is a mistake of whoever asked.
             Err(fault) if is_first => return Err(fault),

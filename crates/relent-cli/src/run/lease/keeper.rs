@@ -53,6 +53,8 @@ pub(super) enum News {
     Refused { by: String, left: Duration },
     /// It is ours; it was asked for then.
     Taken { fence: u64, asked: Moment },
+    /// The watchman has not heard it.
+    Unheard,
     /// It was renewed; that was asked for then.
     Renewed(Moment),
     /// It cannot be renewed at the moment.
@@ -254,8 +256,9 @@ async fn hold(engine: &Any, wish: &Wish, holding: &Holding, asked: Moment, desk:
     let (mut held_from, mut next, mut is_away) = (asked, asked.plus(times.renew()), false);
     loop {
         // The watchman comes after the lease was taken.
-        if let Some(line) = &desk.watchman {
-            line.holds(held_from.plus(times.tell()), held_from.plus(times.kill()));
+        let tell = |line: &Line| line.holds(held_from.plus(times.tell()), held_from.plus(times.kill()));
+        if desk.watchman.as_ref().is_some_and(|line| !tell(line)) {
+            desk.tell(News::Unheard);
         }
         let heard = desk.watchman.is_some();
         let wait = next.after(Moment::now());

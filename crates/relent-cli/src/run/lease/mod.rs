@@ -225,6 +225,12 @@ impl Leased {
         // Whoever was told then is none of this one.
         self.state.borrow_mut().is_late = false;
         self.tell(Line::starts);
+        self.say_unwatched(say);
+    }
+
+    /// Says, once, that the watchman is gone, as soon as that is known.
+    pub(super) fn say_unwatched(&self, say: &dyn Fn(&str)) {
+        self.look();
         if self.is_deaf.get() && !self.is_deaf_said.replace(true) {
             say("nobody watches over the lease any more: if relent is killed, the command goes on");
         }
@@ -287,6 +293,7 @@ impl Leased {
         let mut state = self.state.borrow_mut();
         for news in self.keeper.news.try_iter() {
             match news {
+                News::Unheard => self.is_deaf.set(true),
                 News::Renewed(asked) => {
                     state.is_late |= self.watchman_tells(state.asked) <= asked;
                     (state.asked, state.trouble) = (asked, None);

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     dumps,
-    ear::ENDING,
+    ear::{ENDING, ENDING_ALONE},
     run::{
         mark::{MARKS, Mark},
         processes,
@@ -155,8 +155,8 @@ pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
     // What it says it says from the background.
     let _unstopped = Unstopped::now();
     let ignored = Arc::new(AtomicBool::new(false));
-    for signal in ENDING {
-        // Whoever ends everything at once means the command, which relent ends; then we go home.
+    for signal in ENDING.iter().chain(&ENDING_ALONE) {
+        // Whoever ends everything at once means the command, which relent ends; then we go home. So it is with what is only passed on.
         let _ = signal_hook::flag::register(*signal as i32, ignored.clone());
     }
     let signal = signal.and_then(|name| name.parse().ok()).unwrap_or(Signal::SIGTERM);

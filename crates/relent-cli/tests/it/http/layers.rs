@@ -94,6 +94,118 @@ fn nor_is_one_that_was_ended_before_its_answer() {
     }
 }
 
+/// What may not be sent twice is sent once, whatever ends it, and what may be is sent by each of three attempts: `line` is run in a
+/// shell, with the binary for `HTTP`, the method for `METHOD` and the server for `URL`.
+#[track_caller]
+fn is_sent_once(run: &[&str], line: &str, answer: impl Fn() -> Reply, code: i32) {
+    are_sent(run, line, answer, [code; 2]);
+}
+
+#[track_caller]
+fn are_sent(run: &[&str], line: &str, answer: impl Fn() -> Reply, codes: [i32; 2]) {
+    for ((method, requests), code) in [("POST -d x", 1), ("GET", 3)].into_iter().zip(codes) {
+        let folder = Folder::new();
+        let got = folder.path().join("got");
+        let answer = answer();
+        let server = Server::with(move |_, _| {
+            fs::write(&got, "").unwrap();
+            answer.clone()
+        });
+        let line = line.replace("HTTP", &format!("{RELENT} http -q")).replace("METHOD", method);
+        let line = line.replace("URL", &server.url("/"));
+        let args = [&["run", "-q"], &THREE[..], run, &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&folder, &args));
+        assert_eq!((server.count(), outcome.code), (requests, Some(code)), "{line}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn nor_is_one_that_was_killed_or_had_its_time() {
+    let hangs = || Reply::nothing().hang();
+    let until = "until test -e got; do sleep 0.01; done; rm got";
+    is_sent_once(&[], &format!("HTTP METHOD URL & {until}; kill -KILL $!; wait $!"), hangs, 137);
+    // By the run around it, or by another program.
+    is_sent_once(&["--attempt-timeout=500ms"], "HTTP METHOD URL", hangs, 124);
+    is_sent_once(&["--attempt-timeout=500ms"], "HTTP METHOD URL; exit 7", hangs, 124);
+    is_sent_once(&[], "timeout 0.5 HTTP METHOD URL", hangs, 124);
+    // Its own time was over, and that could not be written.
+    is_sent_once(&[], "exec HTTP --timeout 500ms -w x METHOD URL >/dev/full", hangs, 125);
+}
+
+/// A server that wants to be left alone for longer than the inner one may wait has had the request, too.
+#[test]
+fn nor_is_one_whose_server_wants_a_long_wait() {
+    let later = || Reply::new(503, &["Retry-After: 1"], "");
+    are_sent(&["--max-pushback=1h"], "HTTP --max-pushback 10ms METHOD URL", later, [6, 5]);
+}
+
+#[test]
+fn nor_is_one_within_a_run_that_was_ended() {
+    let until = "until test -e got; do sleep 0.01; done; rm got";
+    let line = format!("{RELENT} run -q -- HTTP METHOD URL & {until}; kill -TERM $!; wait $!");
+    are_sent(&[], &line, || Reply::nothing().hang(), [143; 2]);
+}
+
+/// What somebody else has said before has no end.
+#[test]
+fn what_is_said_is_a_line_of_its_own() {
+    for before in ["printf transient", "printf '%5000d' 7"] {
+        let server = Server::new(vec![Reply::status(503)]);
+        let line = format!("{before} >$RELENT_VERDICT; exec {RELENT} http -q -d x {}", server.url("/"));
+        let args = [&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&Folder::new(), &args));
+        assert_eq!((server.count(), outcome.code), (1, Some(6)), "{line}: {}", outcome.stderr);
+    }
+}
+
+/// The run around it cannot be told, so nothing is done that would have to be told.
+#[test]
+fn what_cannot_be_told_to_the_layer_above_is_not_sent() {
+    let limited = |limit: &str, code: Option<i32>| {
+        let server = Server::new(vec![Reply::status(503)]);
+        let line = format!("{limit}; exec {RELENT} http {} -d x {}", THREE.join(" "), server.url("/"));
+        let outcome = finish(command(&Folder::new(), &[&["run"], &THREE[..], &["--", "sh", "-c", &line]].concat()));
+        assert!(code.is_none_or(|code| outcome.code == Some(code)), "{line}: {outcome:?}");
+        (server.count(), outcome.stderr)
+    };
+    let (count, stderr) = limited("ulimit -f 0", Some(125));
+    assert!(count == 0 && stderr.contains("cannot be told what may not be sent twice, so it was not sent"), "{stderr}");
+    // Whatever it is for which there are too few of them.
+    for files in 8..=24 {
+        let (count, stderr) = limited(&format!("ulimit -n {files}"), None);
+        assert!(count <= 1, "{files}: {count}, {stderr}");
+    }
+}
+
+/// Of a program that goes on, its own end counts, though a request of its that may not be sent twice has said something before.
+#[test]
+fn a_script_that_goes_on_after_a_request_is_judged_by_its_own_end() {
+    for (reply, end) in [(Reply::new(200, &[], "ok"), 124), (Reply::status(503), 1), (Reply::status(503), 124)] {
+        let server = Server::new(vec![reply]);
+        let line = format!("{RELENT} http -q -d x {}; exit {end}", server.url("/"));
+        let args = [&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&Folder::new(), &args));
+        assert_eq!((server.count(), outcome.code), (3, Some(end)), "{line}: {}", outcome.stderr);
+    }
+}
+
+/// A run within a run has done what it has done, though nobody could write it down.
+#[test]
+fn a_run_that_has_run_is_not_begun_anew_for_its_report_or_its_output() {
+    for (end, code) in [("exit 0", 0), ("exit 7", 7)] {
+        for line in ["RUN --report /dev/full COMMAND", "RUN COMMAND >/dev/full"] {
+            let folder = Folder::new();
+            let command_ = format!("-- sh -c 'echo x >> ran; echo out; {end}'");
+            let run = format!("exec {RELENT} run -q --max-attempts=1");
+            let line = line.replace("RUN", &run).replace("COMMAND", &command_);
+            let args = [&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+            let outcome = finish(command(&folder, &args));
+            let ran = fs::read_to_string(folder.path().join("ran")).unwrap();
+            assert_eq!((ran.as_str(), outcome.code), ("x\n", Some(125)), "{line} ({code}): {}", outcome.stderr);
+        }
+    }
+}
+
 /// How long the server wants to be left alone counts, though its page could not be written.
 #[test]
 fn what_the_server_said_counts_whatever_became_of_its_page() {

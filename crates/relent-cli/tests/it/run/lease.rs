@@ -293,6 +293,25 @@ fn a_watchman_that_goes_on_does_nothing_on_what_is_old() {
     assert_eq!(place.0.read("count").lines().count(), 250, "none was ended and begun again");
 }
 
+/// Who signals all of a service at once means the command, which reopens its logs, and not who watches over it. That it is gone is said while
+/// the command runs.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_watchman_outlives_what_is_only_passed_on_and_its_end_is_said_at_once() {
+    for (signals, is_missed) in [("USR1 USR2 ALRM HUP", 0), ("KILL", 1)] {
+        let place = Place::new();
+        let script = format!(
+            "for child in $(cat /proc/$PPID/task/$PPID/children); do
+                [ $child = $$ ] || for signal in {signals}; do kill -$signal $child; done
+            done
+            sleep 1.5; touch over"
+        );
+        let outcome = wait(start(&place, &["--lease-ttl", "3s"], &script));
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        assert_eq!(outcome.stderr.matches("nobody watches over the lease any more").count(), is_missed, "{outcome:?}");
+    }
+}
+
 /// As by a system that has too little memory.
 #[cfg(target_os = "linux")]
 #[test]
