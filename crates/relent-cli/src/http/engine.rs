@@ -352,8 +352,6 @@ impl Engine {
     fn decide(&self, call: &mut Call<&Policy>, now: Timestamp, failure: &Failure) -> Next {
         let rule = self.replay(failure.left);
         match call.on_failure(now, failure.verdict) {
-            // However long is waited.
-            Decision::GiveUp(Reason::PushbackTooLong) if !rule.is_allowed() => Next::Stop(Stop::Unsafe(rule)),
             Decision::GiveUp(reason) => Next::Stop(Stop::GaveUp(reason)),
             Decision::Retry(_) if !rule.is_allowed() => Next::Stop(Stop::Unsafe(rule)),
             Decision::Retry(delay) => Next::Again(delay, rule),
@@ -404,16 +402,16 @@ impl Engine {
         stop: Stop,
         received: &mut Received,
     ) -> Result<u8, Fault> {
-        let verdict = failure.verdict;
+        let (verdict, may_begin_anew) = (failure.verdict, self.replay(failure.left).is_allowed());
         let shown = self.show(narrator, (call, now), (&mut failure, &stop), received).await;
         let exit = match &shown {
             Ok(Written::Whole) => stop.exit(),
             Ok(Written::ReaderGone) => exit::READER_GONE,
             Err(fault) => fault.code(),
         };
-        // What the server said counts, whatever became of its page.
+        // What the server said counts, whatever became of its page; how long to wait only for who may begin anew.
         let is_heard = match (&stop, verdict) {
-            (Stop::GaveUp(reason), Verdict::After(told)) => outer::gave_up(*reason, Some(told), exit),
+            (Stop::GaveUp(reason), Verdict::After(told)) if may_begin_anew => outer::gave_up(*reason, Some(told), exit),
             (Stop::GaveUp(reason), _) => outer::gave_up(*reason, None, exit),
             (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
         };
