@@ -21,24 +21,27 @@ pub fn columns() -> Option<usize> {
     said_or_asked(io::stdout())
 }
 
-/// The columns of what something is printed to, if it is a terminal: `COLUMNS` where it is set, else what it says, without end if that is
-/// nothing.
+/// The columns of what something is printed to, if it is a terminal: `COLUMNS` where it is set, else what it says, or 80.
 pub(crate) fn columns_of(out: impl AsFd) -> Option<usize> {
     let out = out.as_fd();
-    out.is_terminal().then(|| said_or_asked(out).unwrap_or(usize::MAX))
+    out.is_terminal().then(|| said_or_asked(out).unwrap_or(USUAL))
 }
 
+/// The columns of a terminal that does not say how many it has, as one on a serial line.
+const USUAL: usize = 80;
+
 fn said_or_asked(out: impl AsFd) -> Option<usize> {
-    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let asked = || rustix::termios::tcgetwinsize(out).ok().map(|size| usize::from(size.ws_col));
-    said.or_else(asked).filter(|columns| *columns > 0)
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    let asked =
+        || rustix::termios::tcgetwinsize(out).ok().map(|size| if size.ws_col > 0 { size.ws_col.into() } else { USUAL });
+    said.or_else(asked)
 }
 
 /// The rows and the columns that stderr has now: 24 and 80 where it does not say.
 pub fn size_of_stderr() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
     let said = |size: Option<u16>| size.filter(|size| *size > 0).map(usize::from);
-    (said(size.map(|size| size.ws_row)).unwrap_or(24), said(size.map(|size| size.ws_col)).unwrap_or(80))
+    (said(size.map(|size| size.ws_row)).unwrap_or(24), said(size.map(|size| size.ws_col)).unwrap_or(USUAL))
 }
 
 /// As much of a line of ours, without secrets, as can be written anew on stderr: what is longer than its line could not be erased.
@@ -61,6 +64,8 @@ pub fn width(text: &str) -> usize {
 /// The columns of a sign that a terminal draws by itself.
 fn drawn_alone(c: char) -> usize {
     match c {
+        // At most.
+        '\t' => 8,
         // Of one in the tables of some systems, of two in those of others (glibc).
         '\u{3248}'..='\u{324f}' | '\u{4dc0}'..='\u{4dff}' => 2,
         _ => c.width().unwrap_or(1).max(1),

@@ -42,6 +42,8 @@ pub(super) struct Engine {
     pub(super) sharing: Cell<Option<Sharing>>,
     /// Whether whoever is above was told to begin nothing anew, whatever ends us.
     pub(super) stands: Cell<bool>,
+    /// Whether it was told better than that.
+    pub(super) is_judged: Cell<bool>,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
     pub(super) terms: Terms,
@@ -133,10 +135,12 @@ impl Engine {
         if is_for_machines && !is_told {
             tell_left();
         }
-        if matches!(ended, Ended::ByItself(Ok(0))) && output::has_arrived().is_ok() {
+        let is_done = matches!(ended, Ended::ByItself(Ok(0))) && output::has_arrived().is_ok();
+        let ended = self.tell(&narrator, ended, &trail);
+        // At the very end: until then somebody may kill us.
+        if is_done || self.is_judged.get() {
             self.take_back();
         }
-        let ended = self.tell(&narrator, ended, &trail);
         if !is_for_machines {
             tell_left();
         }
@@ -410,14 +414,11 @@ impl Engine {
             Err(fault) => fault.code(),
         };
         // What the server said counts, whatever became of its page; how long to wait only for who may begin anew.
-        let is_heard = match (&stop, verdict) {
+        self.is_judged.set(match (&stop, verdict) {
             (Stop::GaveUp(reason), Verdict::After(told)) if may_begin_anew => outer::gave_up(*reason, Some(told), exit),
             (Stop::GaveUp(reason), _) => outer::gave_up(*reason, None, exit),
             (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
-        };
-        if is_heard {
-            self.take_back();
-        }
+        });
         shown?;
         if self.talk.json {
             received.sink.left().iter().for_each(|left| narrator.left(left));

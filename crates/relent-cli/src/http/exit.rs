@@ -30,7 +30,7 @@ pub(super) const READER_GONE: u8 = 141;
 pub(super) const PERMANENT: u8 = 3;
 
 /// All ends of a call but success: those of the table, signals, and that of a command whose lease was lost.
-pub(super) const ENDS: &str = "1,3-6,75,124-125,129-159";
+pub(super) const ENDS: &str = "1,3-6,75,124-125,129-192";
 
 /// The exit code of a call that was given up.
 pub(super) const fn of(reason: Reason) -> u8 {

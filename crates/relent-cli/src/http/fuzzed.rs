@@ -192,18 +192,16 @@ fn says(status: StatusCode, headers: &HeaderMap, now: u64) {
         host_says_a_secret: false,
     };
     let seen = Seen::of(&response(), &hop);
-    let end = End {
-        seen: Some(&seen),
-        url: &url,
-        bytes: 0,
-        attempts: 1,
-        elapsed: Duration::ZERO,
-        exit: 0,
-        file: None,
-        columns: Some(80),
-    };
+    let (seen, elapsed) = (Some(&seen), Duration::ZERO);
+    let end = |columns| End { seen, url: &url, bytes: 0, attempts: 1, elapsed, exit: 0, file: None, columns };
     let format = WriteOut::of_text("%{content_type}%{redirect_url}%header{link}%header{x}").expect("it is one");
-    is_plain(&String::from_utf8_lossy(&format.text(&end)));
+    let text = |columns| String::from_utf8_lossy(&format.text(&end(Some(columns)))).into_owned();
+    is_plain(&text(usize::MAX));
+    // What the terminal would break is set in.
+    for (nth, line) in text(80).lines().enumerate() {
+        is_plain(line);
+        assert!(nth == 0 || line.starts_with("  "), "{line:?} is a line of its own");
+    }
     let now = Duration::from_secs(now);
     if let Some(verdict) = Rules::default().verdict(status, headers, now) {
         let failure = Failure::status(response(), verdict, now);

@@ -139,6 +139,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         upstream: upstream.map(Arc::new),
         sharing: Cell::new(sharing),
         stands: Cell::new(false),
+        is_judged: Cell::new(false),
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
         terms: attempt::Terms {

@@ -254,6 +254,7 @@ mod tests {
         let shown = |format, columns| shown(format, Some(&seen), columns);
         assert_eq!(shown("%{content_type}\\n%header{x-long}\\n", None), "error: forged\na a a a a a a error: y\n");
         assert_eq!(shown("%{content_type}\\n", Some(80)), "  error: forged\n");
+        assert_eq!(shown("1\\t%header{x-long}\\n", Some(24)), "1\ta a a a a a a\n  error: y\n");
         assert_eq!(shown("e%{exitcode}\\n%header{x-long}\\n", Some(14)), "e1\na a a a a a\n  a error: y\n");
     }
 

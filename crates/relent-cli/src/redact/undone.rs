@@ -55,6 +55,9 @@ fn json_once(text: &str) -> (Vec<u8>, Vec<usize>) {
         let units: Vec<u16> = [unit(at), unit(at + 6)].into_iter().map_while(|unit| unit).collect();
         let (c, length) = match (c, text[at + c.len_utf8()..].chars().next()) {
             ('\\', Some(sign @ ('"' | '\\' | '/'))) => (sign, 2),
+            ('\\', Some('b')) => ('\u{8}', 2),
+            ('\\', Some('f')) => ('\u{c}', 2),
+            ('\\', Some('n' | 'r' | 't')) => ('\n', 2),
             ('\\', _) if !units.is_empty() => match char::decode_utf16(units.iter().copied()).next() {
                 Some(Ok(c)) => (c, 6 * c.len_utf16()),
                 _ => (char::REPLACEMENT_CHARACTER, 6),
@@ -152,6 +155,7 @@ mod tests {
             (r"Pa%2B4%255C+x", "pa+4%5c+x", "pa+4%5c x", "pa%2b4%255c+x"),
             (r#"a\\b\/\"\u003C\u00E4\ud83d\uDC34\ud83dz\"#, "", "", "a\\b/\"<ä\u{1f434}\u{fffd}z\\"),
             (r"\u12 \u{41} \é \\u0041 \x41", "", "", r"\u12 \u{41} \é \u0041 \x41"),
+            (r"a\tb\nc\b\f", "", "", "abc\u{8}\u{c}"),
             ("%é%2é%", "%é%2é%", "%é%2é%", "%é%2é%"),
         ] {
             let all = once(text);

@@ -391,9 +391,9 @@ impl Driver<'_> {
             Outcome::GaveUp(reason) => {
                 outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
             }
-            // What must not be begun anew must not be because of that.
+            // What must not be begun anew must not be because of that, nor where that was the limit of who has ended us.
             Outcome::Interrupted(_) | Outcome::LeaseLost if history.verdict == Some(Verdict::Permanent) => {
-                outer::say(Verdict::Permanent, exit);
+                let _ = outer::nothing_again(&format!("{exit},{}", How::TimedOut.code()));
             }
             _ => {}
         }

@@ -153,9 +153,11 @@ pub(super) fn send_below(pid: Pid, signal: Signal) -> Result<(), Errno> {
 pub(super) fn send_if(pid: Pid, signal: Signal, is_one: impl Fn() -> bool) -> Result<(), Errno> {
     #[cfg(target_os = "linux")]
     match send_held(pid, signal, &is_one) {
-        // What a container knows nothing of is not permitted there, and what is not permitted to us is not then either.
-        Err(Errno::ENOSYS | Errno::EPERM) => {}
-        sent => return sent,
+        Ok(()) => return Ok(()),
+        Err(Errno::ESRCH) => return Err(Errno::ESRCH),
+        // What a container knows nothing of is not permitted there, and there may be no descriptor left. What is not permitted to us is not
+        // then either.
+        Err(_) => {}
     }
     if is_one() { kill(pid, signal) } else { Err(Errno::ESRCH) }
 }

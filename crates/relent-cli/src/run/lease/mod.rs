@@ -108,12 +108,12 @@ impl Leased {
             Err(outcome) => return Ok(Some(Taken::Not(outcome))),
         };
         let begun = terms.starting.begins(None, &orphans::all().unwrap_or_default());
-        let watchman = Watchman::start(terms.signal, terms.mark, narrator.is_json());
+        let mut watchman = Watchman::start(terms.signal, terms.mark, narrator.is_json());
         drop(begun);
-        let line = watchman.as_ref().map_err(plain).and_then(|watchman| {
+        let line = watchman.as_mut().map_err(|error| plain(error)).and_then(|watchman| {
             // At once: the command may be there before the keeper comes to that, and relent stopped.
             watchman.line.holds(asked.plus(times.tell()), asked.plus(times.kill()));
-            let line = watchman.line.try_clone();
+            let line = watchman.comes_up().and_then(|()| watchman.line.try_clone());
             line.map_err(|error| plain(&error))
         });
         match line {

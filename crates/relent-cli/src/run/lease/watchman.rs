@@ -39,7 +39,7 @@ use std::{
     path::Path,
     process::{Child, Command, ExitCode, Stdio},
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The first argument of a watchman: no name that a subcommand could have.
@@ -120,13 +120,34 @@ impl Watchman {
             .args(is_json.then_some(JSON))
             .process_group(0)
             .env_remove(MARKS);
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let pipe = process.stdin.take().ok_or_else(|| io::Error::other("it has no input"))?;
         // One that does not read is not waited for. A line is written as a whole or not at all.
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
         let line = Line { pipe: OwnedFd::from(pipe).into(), process: Pid::from_raw(process.id().cast_signed()) };
         line.say(&format!("mark {}\n", mark.as_str()));
         Ok(Watchman { line, process })
+    }
+
+    /// Waits until it is up: whatever a command of its first moment does to it, it is there. One that is late may come all the same.
+    ///
+    /// # Errors
+    ///
+    /// It has ended.
+    pub(super) fn comes_up(&mut self) -> io::Result<()> {
+        /// No machine is so slow that has a lease to keep.
+        const LATE: Duration = Duration::from_secs(1);
+        let Some(mut word) = self.process.stdout.take() else { return Ok(()) };
+        let began = Instant::now();
+        loop {
+            let left = LATE.saturating_sub(began.elapsed());
+            let most = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+            match poll(&mut [PollFd::new(word.as_fd(), PollFlags::POLLIN)], most) {
+                Err(Errno::EINTR) if !left.is_zero() => {}
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(_) => return word.read_exact(&mut [0]).map_err(|_| io::Error::other("it has ended at once")),
+            }
+        }
     }
 
     /// Its number, which is its own until it is [dismissed](Watchman::dismiss).
@@ -159,6 +180,7 @@ pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
         // Whoever ends everything at once means the command, which relent ends; then we go home. So it is with what is only passed on.
         let _ = signal_hook::flag::register(*signal as i32, ignored.clone());
     }
+    let _ = io::stdout().write_all(b"\n");
     let signal = signal.and_then(|name| name.parse().ok()).unwrap_or(Signal::SIGTERM);
     // Not what reads ahead, and keeps what nobody is told of by the system.
     let Ok(mut input) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else { return ExitCode::FAILURE };

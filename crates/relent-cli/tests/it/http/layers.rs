@@ -119,9 +119,11 @@ fn nor_is_one_that_was_killed_or_had_its_time() {
     let hangs = || Reply::nothing().hang();
     let until = "until test -e got; do sleep 0.01; done; rm got";
     is_sent_once(&[], &format!("HTTP METHOD URL & {until}; kill -KILL $!; wait $!"), hangs, 137);
+    is_sent_once(&[], &format!("HTTP METHOD URL & {until}; kill -40 $!; wait $!"), hangs, 168);
     // By the run around it, or by another program.
     is_sent_once(&["--attempt-timeout=500ms"], "HTTP METHOD URL", hangs, 124);
     is_sent_once(&["--attempt-timeout=500ms"], "HTTP METHOD URL; exit 7", hangs, 124);
+    is_sent_once(&["--attempt-timeout=500ms"], &format!("exec {RELENT} run -q -- HTTP METHOD URL"), hangs, 124);
     is_sent_once(&[], "timeout 0.5 HTTP METHOD URL", hangs, 124);
     // Its own time was over, and that could not be written.
     is_sent_once(&[], "exec HTTP --timeout 500ms -w x METHOD URL >/dev/full", hangs, 125);
