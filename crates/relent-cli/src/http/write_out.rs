@@ -168,7 +168,11 @@ fn item(text: &str) -> Result<(Item, usize), Fault> {
 impl End<'_> {
     /// What others wrote: byte for byte as data, and as a line that no terminal obeys.
     fn plain(&self, text: Vec<u8>) -> Vec<u8> {
-        if self.columns.is_some() { escape_bytes(&text).into_bytes() } else { text }
+        match self.columns {
+            // Whatever stands before it there: the format may go back to where a line begins.
+            Some(_) => without_messages_within(&escape_bytes(&text), usize::MAX).into_owned().into_bytes(),
+            None => text,
+        }
     }
 }
 
@@ -251,9 +255,12 @@ mod tests {
             host_says_a_secret: false,
         };
         let seen = Seen::of(&Response::from(answer.body("").unwrap()), &hop);
-        let shown = |format, columns| shown(format, Some(&seen), columns);
+        let shown = |format: &str, columns| shown(format, Some(&seen), columns);
         assert_eq!(shown("%{content_type}\\n%header{x-long}\\n", None), "error: forged\na a a a a a a error: y\n");
-        assert_eq!(shown("%{content_type}\\n", Some(80)), "  error: forged\n");
+        for (before, shown_before) in [("", ""), ("x\\r", "x\r"), ("\u{1b}[31m", "\u{1b}[31m")] {
+            let format = format!("{before}%{{content_type}}\\n");
+            assert!(shown(&format, Some(80)).ends_with(&format!("{shown_before}  error: forged\n")), "{format}");
+        }
         assert_eq!(shown("1\\t%header{x-long}\\n", Some(24)), "1\ta a a a a a a\n  error: y\n");
         assert_eq!(shown("e%{exitcode}\\n%header{x-long}\\n", Some(14)), "e1\na a a a a a\n  a error: y\n");
     }

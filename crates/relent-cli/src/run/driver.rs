@@ -302,7 +302,9 @@ impl Driver<'_> {
 
     /// What the attempt came to, as a row of the report. What a failed attempt left running is ended here.
     fn judge(&mut self, mut ended: Ended, attempt: u32, began: Timestamp, history: &mut History) -> Row {
-        let said = ended.said.about(ended.how.code()).and_then(|said| {
+        // What it said of its own end counts, though its output has cut that off.
+        let own = || ended.said.about(ended.unread.as_ref()?.code());
+        let said = ended.said.about(ended.how.code()).or_else(own).and_then(|said| {
             let no_verdict = |word: &String| {
                 let word = quoted(&redact::value(word));
                 self.narrator.remark(format_args!("{word} in RELENT_VERDICT is no verdict"));
@@ -327,6 +329,9 @@ impl Driver<'_> {
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && stream::nobody_reads());
         history.last_one = match () {
             () if ended.went_out => Some("its output is out already"),
+            () if ended.unread == Some(How::Exited(0)) => {
+                Some("the command had succeeded, and its output was not read")
+            }
             () if !self.input.is_whole() => Some("its input was too long to be kept"),
             () => None,
         };

@@ -12,6 +12,8 @@ use std::{
 /// How an attempt went.
 pub(super) struct Ended {
     pub(super) how: How,
+    /// How its command ended, where nobody read all of its output in time.
+    pub(super) unread: Option<How>,
     /// How long it ran, until it ended or was told to.
     pub(super) ran: Duration,
     /// Its standard output, unless that was passed on.
@@ -40,6 +42,7 @@ impl Ended {
     pub(super) fn without_start(how: How) -> Ended {
         Ended {
             how,
+            unread: None,
             ran: Duration::ZERO,
             output: Spool::default(),
             found: Found::default(),

@@ -46,3 +46,22 @@ fn output_that_comes_long_after_the_command_has_ended_is_not_searched() {
     assert_eq!(with_a_late_one(&flags, "2", "sleep 2; echo again >&2"), (Some(0), 1));
     assert_eq!(with_a_late_one(&[&flags[..], &["--stream"]].concat(), "1", "sleep 2; echo again"), (Some(0), 1));
 }
+
+/// The command has ended in time, and only the reader of its output was late: what it came to stays, and is not done again.
+#[test]
+fn what_has_ended_is_not_begun_anew_because_nobody_reads_its_output() {
+    for (end, code, attempts) in
+        [("exit 0", 124, 1), ("echo permanent > $RELENT_VERDICT; exit 7", 124, 1), ("exit 7", 124, 2)]
+    {
+        let place = Place::new();
+        let script = format!("echo >> count; head -c 120000 /dev/zero >&2; {end}");
+        let flags = ["--attempt-timeout", "500ms", "--max-attempts", "2", "--base", "1ms"];
+        let (reader, writer) = pipe().unwrap();
+        let mut command = place.command(&script_args(&flags, &script));
+        let mut child = command.stdout(Stdio::null()).stderr(writer).spawn().expect("the binary was built");
+        drop(command);
+        let status = child.wait().unwrap();
+        drop(reader);
+        assert_eq!((status.code(), place.0.read("count").lines().count()), (Some(code), attempts), "{end}");
+    }
+}
