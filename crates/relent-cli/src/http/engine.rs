@@ -137,12 +137,12 @@ impl Engine {
         }
         let is_done = matches!(ended, Ended::ByItself(Ok(0))) && output::has_arrived().is_ok();
         let ended = self.tell(&narrator, ended, &trail);
-        // At the very end: until then somebody may kill us.
-        if is_done || self.is_judged.get() {
-            self.take_back();
-        }
         if !is_for_machines {
             tell_left();
+        }
+        // At the very end: until then somebody may kill us.
+        if self.stands.get() && (is_done || self.is_judged.get()) {
+            outer::take_back(exit::ENDS);
         }
         ended.map(ExitCode::from)
     }
@@ -166,13 +166,6 @@ impl Engine {
             }
         }
         Ok(())
-    }
-
-    /// Takes that back: it has succeeded, or something better was said.
-    fn take_back(&self) {
-        if self.stands.get() {
-            outer::take_back(exit::ENDS);
-        }
     }
 
     /// Says how it ended from outside, and what to exit with.
@@ -423,7 +416,7 @@ impl Engine {
         if self.talk.json {
             received.sink.left().iter().for_each(|left| narrator.left(left));
         }
-        narrator.gave_up(&failure, stop);
+        narrator.gave_up(&failure, stop, may_begin_anew);
         Ok(exit)
     }
 

@@ -46,7 +46,7 @@ pub(super) const fn of(reason: Reason) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::talk::EXIT_FAULT;
+    use crate::{run::ExitSet, talk::EXIT_FAULT};
 
     const PAGE: &str = include_str!("../../../../docs/http.md");
 
@@ -62,6 +62,8 @@ mod tests {
         ];
         for code in reasons.map(of).into_iter().chain([0, UNSAFE, EXIT_FAULT, OUT_OF_TIME, READER_GONE]) {
             assert!(PAGE.contains(&format!("\n| {code} |")), "{code} is not in docs/http.md");
+            let is_an_end = code == 0 || ENDS.parse::<ExitSet>().unwrap().contains(code);
+            assert!(is_an_end, "{code} is an end of which whoever is above is not told");
             assert!(TABLE.lines().any(|line| line.trim_start().starts_with(&format!("{code}  "))), "{code}");
         }
     }

@@ -330,7 +330,7 @@ impl Narrator {
     }
 
     /// The call failed.
-    pub(super) fn gave_up(&self, failure: &Failure, stop: Stop) {
+    pub(super) fn gave_up(&self, failure: &Failure, stop: Stop, may_begin_anew: bool) {
         let reason = match stop {
             Stop::GaveUp(reason) => reason.as_str(),
             Stop::Unsafe(_) => "unsafe",
@@ -344,7 +344,7 @@ impl Narrator {
         }
         let mut fault =
             Fault::new(format!("gave up {}: {} ({})", self.after(), self.because(failure, stop), failure.text));
-        if let Some(hint) = self.hint(failure, stop) {
+        if let Some(hint) = self.hint(failure, stop, may_begin_anew) {
             fault = fault.hint(hint);
         }
         fault.tell();
@@ -389,11 +389,11 @@ impl Narrator {
         }
     }
 
-    fn hint(&self, failure: &Failure, stop: Stop) -> Option<String> {
+    fn hint(&self, failure: &Failure, stop: Stop, may_begin_anew: bool) -> Option<String> {
+        /// Before that, more time is for nothing.
+        const UNSAFE: &str = "--idempotency-key if the server honours it; --retry-unsafe if twice does no harm";
         let reason = match stop {
-            Stop::Unsafe(_) => {
-                return Some("--idempotency-key if the server honours it; --retry-unsafe if twice does no harm".into());
-            }
+            Stop::Unsafe(_) => return Some(UNSAFE.into()),
             Stop::GaveUp(reason) => reason,
         };
         match (reason, failure.verdict.pushback()) {
@@ -403,8 +403,13 @@ impl Narrator {
                 if wait > WORTH_WAITING_FOR {
                     return None;
                 }
-                Some(format!("--max-pushback {} waits for it", Human(wait)))
+                Some(if may_begin_anew {
+                    format!("--max-pushback {} waits for it", Human(wait))
+                } else {
+                    UNSAFE.into()
+                })
             }
+            (Reason::PushbackTooLong | Reason::Elapsed, _) if !may_begin_anew => Some(UNSAFE.into()),
             (Reason::PushbackTooLong | Reason::Elapsed, _) => Some(self.more_time().into()),
             _ if failure.hint.is_some() => failure.hint.clone(),
             (Reason::Attempts, _) => Some("--max-attempts gives it more".into()),

@@ -5,10 +5,10 @@ use std::{ops::RangeInclusive, str::FromStr};
 
 /// A set of exit codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ExitSet(Vec<RangeInclusive<u8>>);
+pub(crate) struct ExitSet(Vec<RangeInclusive<u8>>);
 
 impl ExitSet {
-    pub(super) fn contains(&self, code: u8) -> bool {
+    pub(crate) fn contains(&self, code: u8) -> bool {
         self.0.iter().any(|range| range.contains(&code))
     }
 }

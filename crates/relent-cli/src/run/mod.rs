@@ -44,6 +44,8 @@ mod wait;
 mod ways;
 
 pub(crate) use args::Args;
+#[cfg(test)]
+pub(crate) use exit_set::ExitSet;
 pub(crate) use lease::{
     help as help_of_lease,
     watchman::{WORD as WATCHMAN, watch},

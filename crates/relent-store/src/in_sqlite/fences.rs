@@ -155,7 +155,7 @@ mod tests {
     fn a_counter_that_makes_no_sense_is_told() {
         let (_folder, path) = file();
         let process = Process::new(&path);
-        for value in ["-100", "9223372036854775807"] {
+        for value in ["-100", "9223372036854775807", "'abc'", "x'07'", "7.5"] {
             process
                 .conn
                 .execute_batch(&format!("UPDATE relent_meta SET value = {value} WHERE name = 'fence'"))

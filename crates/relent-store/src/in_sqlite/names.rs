@@ -25,7 +25,8 @@ macro_rules! statements {
 
 statements! {
     last_fence: "SELECT value FROM relent_meta WHERE name = 'fence'",
-    take_fences: "UPDATE relent_meta SET value = value + ? WHERE name = 'fence' RETURNING value",
+    // A text would count from nothing.
+    take_fences: "UPDATE relent_meta SET value = CASE typeof(value) WHEN 'integer' THEN value + ? ELSE -1 END WHERE name = 'fence' RETURNING value",
     get_once: "SELECT fingerprint, fence, nonce, since, from_ms, until_ms, IFNULL(ends, expires), failed, value, unknown
         FROM relent_once WHERE scope = ? AND key = ?",
     put_once: "INSERT OR REPLACE INTO relent_once

@@ -108,20 +108,32 @@ impl Leased {
             Err(outcome) => return Ok(Some(Taken::Not(outcome))),
         };
         let begun = terms.starting.begins(None, &orphans::all().unwrap_or_default());
-        let mut watchman = Watchman::start(terms.signal, terms.mark, narrator.is_json());
+        let watchman = Watchman::start(terms.signal, terms.mark, narrator.is_json());
         drop(begun);
-        let line = watchman.as_mut().map_err(|error| plain(error)).and_then(|watchman| {
+        let watched = watchman.and_then(|mut watchman| {
             // At once: the command may be there before the keeper comes to that, and relent stopped.
             watchman.line.holds(asked.plus(times.tell()), asked.plus(times.kill()));
-            let line = watchman.comes_up().and_then(|()| watchman.line.try_clone());
-            line.map_err(|error| plain(&error))
+            match watchman.comes_up().and_then(|()| watchman.line.try_clone()) {
+                Ok(line) => Ok((watchman, line)),
+                Err(error) => {
+                    watchman.dismiss();
+                    Err(error)
+                }
+            }
         });
-        match line {
-            Ok(line) => keeper.order(Order::Tell(line)),
-            Err(why) => narrator.remark(format_args!(
-                "nobody watches over the lease: if relent is killed, the command goes on ({why})"
-            )),
-        }
+        let watchman = match watched {
+            Ok((watchman, line)) => {
+                keeper.order(Order::Tell(line));
+                Some(watchman)
+            }
+            Err(error) => {
+                narrator.remark(format_args!(
+                    "nobody watches over the lease: if relent is killed, the command goes on ({})",
+                    plain(&error)
+                ));
+                None
+            }
+        };
         narrator.lease("held", &asking.is_held(fence), &|event| {
             event.text("lease", &counted::told(&name, name.as_bytes())).number("fence", fence);
         });
@@ -142,7 +154,7 @@ impl Leased {
             fence,
             taken: asked,
             keeper,
-            watchman: watchman.ok(),
+            watchman,
             deadline: terms.deadline,
             state: RefCell::new(state),
             is_let_go: false,

@@ -20,6 +20,16 @@ fn a_post_is_sent_once() {
     assert_eq!(server.count(), 1, "reqwest-retry 0.9.1: sent 4 times within 4 ms");
     assert_eq!(outcome.code, Some(5), "the longest wait is the first reason: {}", outcome.stderr);
 
+    // To wait for it would be for nothing.
+    let server = Server::new(vec![Reply::new(503, &["Retry-After: 5"], "")]);
+    let outcome = http(&["POST", &server.url("/orders"), "--max-pushback", "1s", "-d", "one"]);
+    assert!(
+        outcome
+            .stderr
+            .ends_with("hint: --idempotency-key if the server honours it; --retry-unsafe if twice does no harm\n"),
+        "{outcome:?}"
+    );
+
     let server = Server::new(vec![Reply::status(503)]);
     expect(&http(&["POST", &server.url("/orders"), "-d", "one"]), 6, "", STOPPED);
     expect(&http(&[&server.url("/orders"), "-d", "one"]), 6, "", STOPPED);
