@@ -1,6 +1,6 @@
 //! `relent simulate` with files that mean no good.
 
-use crate::binary::{Folder, Outcome, tool};
+use crate::binary::{Folder, Outcome, shown_on, tool};
 use std::fs;
 
 /// Names of a scenario are shown and written, and obeyed nowhere.
@@ -88,6 +88,18 @@ fn what_is_like_a_message_is_set_in() {
         let listed = folder.relent(&[list, &["--store", "sqlite:s.db"]].concat()).stdout;
         assert!(listed.contains("  error: x ") && !listed.lines().any(is_one), "{list:?}: {listed}");
     }
+}
+
+/// A row is a line of a terminal where that is what a file is.
+#[test]
+fn no_row_on_a_terminal_is_like_a_message() {
+    let text = "name = \"error: forged\"\nseeds = 1\n[clients]\ncount = 20\n[server]\ncapacity = 50\n[policy.a]\nbase = '1s'\n";
+    let folder = Folder::new().file("s.toml", text);
+    let mut command = folder.command(&["simulate", "s.toml", "--csv", "/proc/self/fd/2"]);
+    command.stdout(std::process::Stdio::null());
+    let (shown, code) = shown_on(None, |terminal| command.stderr(terminal));
+    assert!(code == Some(0) && shown.contains("forged,a,exact,20,"), "{code:?}: {shown}");
+    assert!(!shown.lines().any(|line| line.starts_with("error:")), "{shown}");
 }
 
 /// A name of a file may be any bytes.

@@ -1,6 +1,6 @@
 //! What protects the far side: the flags, the file, `explain`, and `run` that obeys it.
 
-use crate::binary::{Folder, golden, relent};
+use crate::binary::{Folder, golden, relent, shown_on, size};
 use std::{
     io::{Read, Write},
     net::TcpListener,
@@ -183,6 +183,21 @@ fn a_name_begins_no_line() {
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     assert!(outcome.stdout.contains("forged"), "{}", outcome.stdout);
     assert!(!outcome.stdout.lines().any(|line| line.starts_with("error: forged")), "{}", outcome.stdout);
+}
+
+/// One that obeys nothing gets lines, and breaks them where it likes.
+#[test]
+fn on_a_dumb_terminal_no_part_of_a_name_begins_a_line() {
+    let folder = Folder::new();
+    let name = format!("{}error:forged", "a".repeat(80 - "2026-11-29T09:03:26Z ".len()));
+    let opened = folder.relent(&["upstream", "open", &name, "--store", "sqlite:s.db"]);
+    assert_eq!(opened.code, Some(0), "{}", opened.stderr);
+    let mut command = folder.command(&["upstream", "watch", "--times", "1", "--store", "sqlite:s.db"]);
+    command.env("TERM", "dumb").stderr(std::process::Stdio::null());
+    let (shown, code) = shown_on(Some(&size(24, 80)), |terminal| command.stdout(terminal));
+    assert!(code == Some(0) && shown.contains("error:forged") && !shown.contains('\u{1b}'), "{code:?}: {shown:?}");
+    let begins = |line: &str| (0..line.len()).step_by(80).any(|at| line[at..].starts_with("error:"));
+    assert!(!shown.lines().any(begins), "{shown}");
 }
 
 #[test]
