@@ -45,6 +45,7 @@ mod runtime;
 pub mod screen;
 pub mod simulate;
 pub mod size;
+mod slack;
 mod stderr;
 mod store;
 pub mod storm;
@@ -69,6 +70,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         *name = "relent".into();
     }
     ignored::hear_all();
+    slack::be_punctual();
     // Empty is as none: what is temporary would stand in the working folder.
     if env::var_os("TMPDIR").is_some_and(|folder| folder.is_empty()) {
         let _ = tempfile::env::override_temp_dir(Path::new("/tmp"));

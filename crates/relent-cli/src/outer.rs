@@ -6,17 +6,23 @@
 //!
 //! What relent writes begins with the exit code that it is about (`exit 22: permanent`) and counts only if the attempt
 //! ends with that code: a script that copes with the failure and goes on is judged by its own end, unless that has the same code.
-//! What has no verdict takes back what was said of the same codes before (`exit 124-125:`).
+//! What has no verdict takes back what was said of the same codes before (`exit 1-255:`). The command itself, whose end is the attempt's
+//! whatever it is, speaks of all of them.
 
 use crate::regular;
-use nix::libc::{EMFILE, ENFILE, ENOMEM};
+use nix::{
+    libc::{EMFILE, ENFILE, ENOMEM},
+    unistd::{getpgrp, getpid},
+};
 use relent::{Reason, Verdict};
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fmt::Display,
     io::{self, Write},
-    path::Path,
+    os::unix::process::parent_id,
+    path::{Path, PathBuf},
+    process,
     sync::OnceLock,
     time::{Duration, Instant},
 };
@@ -25,6 +31,10 @@ use std::{
 pub const KEY: &str = "RELENT_KEY";
 /// The variable with the name of the file for verdicts.
 pub const VERDICT: &str = "RELENT_VERDICT";
+/// What the name of that file begins with: who listens stands behind it, and which of its attempts it is.
+pub(crate) const VERDICT_NAME: &str = "verdict-";
+/// All ends but success, whoever it is that ends us, and with whatever code the program around us ends then.
+const ENDS: &str = "1-255";
 /// The variable with the milliseconds that are left.
 pub const DEADLINE_MS: &str = "RELENT_DEADLINE_MS";
 
@@ -73,22 +83,42 @@ pub fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) -> bool {
 /// Tells the caller what an end with this exit code means. Whether that was heard, where anybody listens: who does not hear it judges by
 /// the code.
 pub fn say(verdict: Verdict, exit: u8) -> bool {
-    tell(&line(&word(verdict), exit)).is_ok()
+    let line = match is_the_command() {
+        true => line(&word(verdict), ENDS),
+        false => line(&word(verdict), exit),
+    };
+    tell(&line).is_ok()
 }
 
-/// Tells the caller that an end with one of these exit codes is permanent, until that is taken back: before something is done that may not
-/// be done twice, so that it holds whatever ends us.
+/// Tells the caller to begin nothing anew, whatever ends us, until that is taken back: what is done from now on, or was done, may not be done
+/// twice.
 ///
 /// # Errors
 ///
 /// See [`Untold`].
-pub(crate) fn nothing_again(codes: &str) -> Result<(), Untold> {
-    tell(&line(&word(Verdict::Permanent), codes))
+pub(crate) fn nothing_again() -> Result<(), Untold> {
+    tell(&line(&word(Verdict::Permanent), ENDS))
 }
 
-/// Takes back what [`nothing_again`] has said.
-pub(crate) fn take_back(codes: &str) {
-    let _ = tell(&line("", codes));
+/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that. After the command itself nothing does, but that it
+/// may be ended before it is seen that it has ended.
+pub(crate) fn take_back() {
+    if !is_the_command() {
+        let _ = tell(&line("", ENDS));
+    }
+}
+
+/// The name of the file for the verdicts of what this process starts.
+pub(crate) fn verdict_name(nth: u64) -> String {
+    format!("{VERDICT_NAME}{}-{nth}", process::id())
+}
+
+/// Whether whoever listens has started this process as what it runs: with a group of its own, and nobody in between.
+fn is_the_command() -> bool {
+    let path = env::var_os(VERDICT).map(PathBuf::from);
+    let name = path.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+    let parent = name.and_then(|name| name.strip_prefix(VERDICT_NAME)?.split_once('-')?.0.parse().ok());
+    parent == Some(parent_id()) && getpgrp() == getpid()
 }
 
 /// Why the caller has not heard it.
@@ -129,7 +159,7 @@ mod tests {
     fn a_line_says_which_end_it_is_about() {
         assert_eq!(line(&word(Verdict::Permanent), 22), "exit 22: permanent\n");
         assert_eq!(line(&word(Verdict::After(Duration::from_millis(1500))), 1), "exit 1: after 1.5s\n");
-        assert_eq!(line("", "124-125,141"), "exit 124-125,141:\n");
+        assert_eq!(line("", ENDS), "exit 1-255:\n");
     }
 
     #[test]

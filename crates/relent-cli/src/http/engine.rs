@@ -142,7 +142,7 @@ impl Engine {
         }
         // At the very end: until then somebody may kill us.
         if self.stands.get() && (is_done || self.is_judged.get()) {
-            outer::take_back(exit::ENDS);
+            outer::take_back();
         }
         ended.map(ExitCode::from)
     }
@@ -152,7 +152,7 @@ impl Engine {
         if self.replay(true).is_allowed() {
             return Ok(());
         }
-        match outer::nothing_again(exit::ENDS) {
+        match outer::nothing_again() {
             Ok(()) => self.stands.set(true),
             Err(Untold::Deaf(error)) => narrator.remark(&format!(
                 "the relent run around this one is not told what may not be sent twice: {}",

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     ignored::Ignored,
     program::{self, CannotRun},
+    slack,
     stderr::can_be_written_to,
     talk::Fault,
 };
@@ -101,7 +102,7 @@ fn spawn(command: &mut Command, plan: &Plan<'_>, input: &mut Input) -> Result<io
     if !plan.shares_group {
         command.process_group(0);
     }
-    Ok(command.spawn())
+    Ok(slack::as_given(|| command.spawn()))
 }
 
 /// Its standard output and standard error.

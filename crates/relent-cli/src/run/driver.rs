@@ -21,6 +21,7 @@ use super::{
     verdict_file::VerdictFile,
     wait::wait,
     ways::Ways,
+    without_verdict_file,
 };
 use crate::{
     brief::quoted,
@@ -64,6 +65,8 @@ pub(super) struct Driver<'a> {
 pub(super) struct Finished {
     pub(super) outcome: Outcome,
     pub(super) exit: u8,
+    /// Whether it has come to its end, of which whoever is above was told that it must not be begun anew: that is to be taken back.
+    pub(super) has_run: bool,
     pub(super) output: Spool,
     /// Why there is no report, if one is wanted.
     pub(super) unreported: Option<Fault>,
@@ -249,7 +252,9 @@ impl Driver<'_> {
     }
 
     fn attempt(&mut self, call: &Call<&Policy>, history: &History) -> Result<Ended, Fault> {
-        self.verdicts.renew();
+        if let Err(error) = self.verdicts.renew() {
+            return Ok(Ended::without_start(How::CannotRun(without_verdict_file(&error))));
+        }
         let limit = call.attempt_limit(self.now());
         let lease = self.lease.as_deref();
         let (say, latest) = (|text: &str| self.narrator.remark(text), || latest(lease));
@@ -384,23 +389,21 @@ impl Driver<'_> {
     }
 
     fn finish(mut self, outcome: Outcome, history: History) -> Finished {
+        let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
+        if let Outcome::GaveUp(reason) = outcome {
+            outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
+        }
+        let has_run = !matches!(outcome, Outcome::Interrupted(_) | Outcome::LeaseLost);
+        // What has run, or must not be begun anew, must not be for what ends us from here on.
+        if has_run || history.verdict == Some(Verdict::Permanent) {
+            let _ = outer::nothing_again();
+        }
         let fence = self.lease.as_ref().map(|lease| lease.fence());
         if let Some(lease) = self.lease.take() {
             if outcome == Outcome::LeaseLost {
                 lease.say_lost(&|text| self.narrator.remark(text));
             }
             lease.end(matches!(outcome, Outcome::Interrupted(_)), self.signals, &self.narrator);
-        }
-        let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
-        match outcome {
-            Outcome::GaveUp(reason) => {
-                outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
-            }
-            // What must not be begun anew must not be because of that, nor where that was the limit of who has ended us.
-            Outcome::Interrupted(_) | Outcome::LeaseLost if history.verdict == Some(Verdict::Permanent) => {
-                let _ = outer::nothing_again(&format!("{exit},{}", How::TimedOut.code()));
-            }
-            _ => {}
         }
         if let Some(told) = self.guard.told(self.now()) {
             self.narrator.upstream(&told);
@@ -415,7 +418,7 @@ impl Driver<'_> {
             exit,
             elapsed: self.started.elapsed(),
         });
-        Finished { outcome, exit, output: history.output, unreported: reported.err() }
+        Finished { outcome, exit, has_run, output: history.output, unreported: reported.err() }
     }
 
     fn now(&self) -> Timestamp {

@@ -11,6 +11,11 @@ impl ExitSet {
     pub(crate) fn contains(&self, code: u8) -> bool {
         self.0.iter().any(|range| range.contains(&code))
     }
+
+    /// Whether there is but one code in it.
+    pub(super) fn is_one(&self) -> bool {
+        matches!(&self.0[..], [range] if range.start() == range.end())
+    }
 }
 
 impl FromStr for ExitSet {

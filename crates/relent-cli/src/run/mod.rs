@@ -44,8 +44,6 @@ mod wait;
 mod ways;
 
 pub(crate) use args::Args;
-#[cfg(test)]
-pub(crate) use exit_set::ExitSet;
 pub(crate) use lease::{
     help as help_of_lease,
     watchman::{WORD as WATCHMAN, watch},
@@ -55,7 +53,9 @@ use crate::{
     dumps,
     ear::{self, is_process_1},
     guard::{self, Guard},
-    outer, output, redact,
+    outer, output,
+    program::CannotRun,
+    redact,
     stderr::{self, PIECE},
     talk::{self, Fault, plain},
     upstream,
@@ -133,19 +133,26 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         patterns: Patterns { retry: args.failure.retry_on_output.clone(), until: args.failure.until_output.clone() },
         // A supervised service must be heard while it runs.
         stream: args.streams.stream || args.time.reset_after.is_some() || io::stdout().is_terminal(),
-        verdicts: VerdictFile::create().map_err(|error| no_verdict_file(&error))?,
+        verdicts: VerdictFile::create().map_err(|error| {
+            let CannotRun { problem, hint, .. } = without_verdict_file(&error);
+            Fault::new(problem).hint(hint)
+        })?,
         narrator,
         report: Report::new(args.report.as_deref())?,
         guard: Guard::new(upstream, seed).sharing(sharing.map(|sharing| sharing.hearing(signals.ear()))),
         lease: None,
     };
     let finished = driver.run(seed)?;
-    let judged = finished.exit;
+    let (judged, has_run) = (finished.exit, finished.has_run);
     let ended = exit(finished, &signals, limit.and_then(|limit| started.checked_add(limit)));
     // Whatever became of its output and its report, it has run.
     let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
-    if code != judged {
-        outer::say(relent::Verdict::Permanent, code);
+    match code == judged {
+        true if has_run => outer::take_back(),
+        true => {}
+        false => {
+            let _ = outer::nothing_again();
+        }
     }
     ended.map(ExitCode::from)
 }
@@ -226,7 +233,12 @@ fn key() -> OsString {
     })
 }
 
-fn no_verdict_file(error: &io::Error) -> Fault {
-    Fault::new(format!("cannot create a file in {}: {}", tempfile::env::temp_dir().display(), plain(error)))
-        .hint(talk::hint(error, "name a folder that can be written in TMPDIR"))
+/// Without the file what must not be done twice could not be told.
+fn without_verdict_file(error: &io::Error) -> CannotRun {
+    CannotRun {
+        not_found: false,
+        may_pass: true,
+        problem: format!("cannot create a file in {}: {}", tempfile::env::temp_dir().display(), plain(error)),
+        hint: talk::hint(error, "name a folder that can be written in TMPDIR").into(),
+    }
 }

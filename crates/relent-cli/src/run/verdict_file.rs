@@ -4,6 +4,7 @@
 //! can write to the temporary folder can neither put another file in its place nor know its name beforehand.
 
 use super::exit_set::ExitSet;
+use crate::outer::{VERDICT_NAME, verdict_name};
 use nix::{
     dir::Dir,
     errno::Errno,
@@ -25,16 +26,13 @@ use std::{
 };
 
 /// How much of an answer is read: its end.
-const LONGEST: u64 = 4096;
-
-/// What its names begin with. Each attempt has another, so that what an attempt before has left does not speak for it.
-const NAME: &str = "verdict-";
+const LONGEST: u64 = 64 << 10;
 
 /// The file, for one run: another for each attempt, removed with the value.
 pub(super) struct VerdictFile {
     handle: Dir,
     folder: PathBuf,
-    /// Which of those that were made in this folder.
+    /// Which of those that were made in this folder: each attempt has another, so that what an attempt before has left does not speak for it.
     nth: u64,
 }
 
@@ -52,7 +50,7 @@ impl VerdictFile {
             // Where everybody may move what is there, another folder can have taken its name meanwhile.
             as_good_as_new(&mut handle)?;
             unmasked(&handle, Mode::S_IRWXU);
-            make(&handle, &name(1))?;
+            make(&handle, &verdict_name(1))?;
             Ok(handle)
         });
         match handle {
@@ -70,30 +68,34 @@ impl VerdictFile {
     }
 
     /// Sees to it that it is there for the next attempt: not every cleaner of temporary folders asks what is in use, and a run may
-    /// take weeks. Where no other folder can be made, this one stays as it is.
+    /// take weeks.
     ///
     /// What was left of the attempt before may have said something while it was ended, or have the file open, or its name: another takes its
     /// place.
-    pub(super) fn renew(&mut self) {
-        if !self.is_there()
-            && let Ok(another) = VerdictFile::create()
-        {
-            *self = another;
-            return;
+    ///
+    /// # Errors
+    ///
+    /// There is no room for it.
+    pub(super) fn renew(&mut self) -> io::Result<()> {
+        if !self.is_there() {
+            *self = VerdictFile::create()?;
+            return Ok(());
         }
         self.remove_all();
         // Somebody may have made one of that name.
-        for _ in 0..100 {
+        for _ in 1..100 {
             self.nth += 1;
-            if make(&self.handle, &name(self.nth)).is_ok() {
-                return;
+            match make(&self.handle, &verdict_name(self.nth)) {
+                Err(Errno::EEXIST) => {}
+                made => return Ok(made?),
             }
         }
+        Err(Errno::EEXIST.into())
     }
 
     /// Where it is; nowhere if somebody has put another folder in the place of ours, or ours was removed.
     pub(super) fn path(&self) -> Option<PathBuf> {
-        self.is_there().then(|| self.folder.join(name(self.nth)))
+        self.is_there().then(|| self.folder.join(verdict_name(self.nth)))
     }
 
     fn is_there(&self) -> bool {
@@ -105,7 +107,7 @@ impl VerdictFile {
     /// Removes what was made here, and what is left of an attempt has made by its name. By descriptor: what has the folder's name by now may be
     /// anybody's, and what is beside the file is not relent's.
     fn remove_all(&mut self) {
-        let ours = |name: &CStr| name.to_bytes().starts_with(NAME.as_bytes()).then(|| name.to_owned());
+        let ours = |name: &CStr| name.to_bytes().starts_with(VERDICT_NAME.as_bytes()).then(|| name.to_owned());
         let all: Vec<CString> = self.handle.iter().flatten().filter_map(|entry| ours(entry.file_name())).collect();
         for name in all {
             let _ = unlinkat(&self.handle, &*name, UnlinkatFlags::NoRemoveDir);
@@ -135,7 +137,7 @@ impl VerdictFile {
     /// The file, if it is one, to be read and emptied: not one with another name somewhere, which is no file of ours.
     fn open(&self) -> Option<File> {
         let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
-        let file = File::from(openat(&self.handle, &*name(self.nth), flags, Mode::empty()).ok()?);
+        let file = File::from(openat(&self.handle, &*verdict_name(self.nth), flags, Mode::empty()).ok()?);
         file.metadata().is_ok_and(|data| data.is_file() && data.nlink() == 1).then_some(file)
     }
 }
@@ -158,10 +160,6 @@ impl Said {
                 .map(|said| said.map_err(|word| if self.is_an_end { "...".to_owned() } else { word })),
         }
     }
-}
-
-fn name(nth: u64) -> String {
-    format!("{NAME}{nth}")
 }
 
 /// Makes the file, which is not there.
@@ -188,7 +186,8 @@ fn as_good_as_new(folder: &mut Dir) -> nix::Result<()> {
     if is_ours && is_empty { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// The last verdict of a text that is about this exit code and was not taken back, or what stands there in its place.
+/// The last verdict of a text that is about this exit code and was not taken back, or what stands there in its place. What was said of several
+/// codes stands, whatever was said after it of one: it is for ends that nobody foresees.
 pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
     let mut said: Vec<(Option<ExitSet>, &str)> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -200,9 +199,11 @@ pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
             said.push((codes, word));
         }
     }
-    let of_it = |codes: &Option<ExitSet>| codes.as_ref().is_none_or(|codes| codes.contains(exit));
-    let (_, word) = said.into_iter().rfind(|(codes, _)| of_it(codes))?;
-    Some(parse(word).ok_or_else(|| word.to_owned()))
+    said.retain(|(codes, _)| codes.as_ref().is_none_or(|codes| codes.contains(exit)));
+    let of_every_end = said.iter().rposition(|(codes, _)| codes.is_none()).unwrap_or(0);
+    let stands = |(codes, _): &&(Option<ExitSet>, _)| codes.as_ref().is_some_and(|codes| !codes.is_one());
+    let (_, word) = said[of_every_end..].iter().rfind(stands).or(said.last())?;
+    Some(parse(word).ok_or_else(|| (*word).to_owned()))
 }
 
 /// Removes the folder as well, if that is still there and has nothing else in it.
@@ -282,11 +283,11 @@ mod tests {
     fn what_was_taken_away_is_made_anew_for_the_next_attempt() {
         let mut file = VerdictFile::create().unwrap();
         let first = file.path().unwrap().to_owned();
-        file.renew();
+        file.renew().unwrap();
         assert_eq!(file.path().unwrap().parent(), first.parent(), "what is there stays");
         fs::remove_dir_all(first.parent().unwrap()).unwrap();
         assert_eq!(file.path(), None);
-        file.renew();
+        file.renew().unwrap();
         let second = file.path().unwrap().to_owned();
         fs::write(&second, "permanent").unwrap();
         assert_eq!(file.take().about(1), Some(Ok(Verdict::Permanent)));
@@ -307,7 +308,7 @@ mod tests {
         let speak = |path: &PathBuf| fs::write(path, "permanent\n").unwrap();
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
         late.write_all(b"permanent\n").unwrap();
-        file.renew();
+        file.renew().unwrap();
         assert_eq!(file.take().about(0), None);
         late.write_all(b"permanent\n").unwrap();
         // By the name, too.
@@ -320,7 +321,7 @@ mod tests {
         fs::write(other.path(), "permanent").unwrap();
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(other.path(), &path).unwrap();
-        file.renew();
+        file.renew().unwrap();
         assert!(!before.exists() && fs::symlink_metadata(&path).is_err(), "what has these names goes");
         assert_eq!(fs::read_to_string(other.path()).unwrap(), "permanent");
         let path = file.path().unwrap();
@@ -328,8 +329,8 @@ mod tests {
         fs::create_dir(&path).unwrap();
         assert_eq!(file.take().about(0), None);
         // What stands where the next one would is no verdict.
-        speak(&path.with_file_name("verdict-4"));
-        file.renew();
+        speak(&path.with_file_name(verdict_name(4)));
+        file.renew().unwrap();
         let next = file.path().unwrap();
         assert_eq!((file.take().about(0), next.exists()), (None, true));
         fs::write(&next, "transient").unwrap();
@@ -402,12 +403,12 @@ mod tests {
     #[test]
     fn the_last_line_counts_however_many_there_are() {
         let verdict = VerdictFile::create().unwrap();
-        for (times, last) in [(500, "permanent\n"), (455, "permanent"), (5000, "exit 1: permanent\n\n")] {
+        for (times, last) in [(500, "permanent\n"), (7000, "permanent"), (70_000, "exit 1: permanent\n\n")] {
             fs::write(verdict.path().unwrap(), "transient\n".repeat(times) + last).unwrap();
             assert_eq!(verdict.take().about(1), Some(Ok(Verdict::Permanent)), "{times}");
             assert_eq!(verdict.take().about(1), None);
         }
-        fs::write(verdict.path().unwrap(), "x".repeat(10_000)).unwrap();
+        fs::write(verdict.path().unwrap(), "x".repeat(100_000)).unwrap();
         assert_eq!(verdict.take().about(1), Some(Err("...".to_owned())));
     }
 
@@ -436,6 +437,14 @@ mod tests {
             ("exit 22: permanent\nexit 20-30:\n", Some(Verdict::Permanent)),
             ("exit 22: permanent\nexit  22 :\n", None),
             ("exit 22:\nexit 22: permanent\n", Some(Verdict::Permanent)),
+            // What was said of several stands until then, whoever else speaks of one.
+            ("exit 1-255: permanent\nexit 22: overloaded\n", Some(Verdict::Permanent)),
+            ("exit 1-255: permanent\nexit 22: overloaded\nexit 1-255:\n", Some(Verdict::Overloaded)),
+            ("exit 1-21: permanent\nexit 22: overloaded\n", Some(Verdict::Overloaded)),
+            ("exit 22-23: overloaded\nexit 1-255: permanent\n", Some(Verdict::Permanent)),
+            // Who speaks of every end knows all of it.
+            ("exit 1-255: permanent\ntransient\n", Some(Verdict::Transient)),
+            ("exit 1-255: permanent\ntransient\nexit 22: overloaded\n", Some(Verdict::Overloaded)),
         ] {
             assert_eq!(last(text, 22), verdict.map(Ok), "{text:?}");
         }

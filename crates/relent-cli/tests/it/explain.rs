@@ -1,6 +1,6 @@
 //! `relent explain`.
 
-use crate::binary::{Folder, Outcome, golden, relent};
+use crate::binary::{Folder, Outcome, golden, relent, shown_on, size};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -557,4 +557,20 @@ fn quiet_and_verbose_are_flags_here_too() {
     let simulate = ["simulate", "aws", "--clients", "2", "--seeds", "1", "--advice", "never"];
     assert_eq!(said(&[&simulate[..], &["-q"]].concat()), "");
     assert!(said(&[&simulate[..], &["-v"]].concat()).starts_with("relent: policy none: "));
+}
+
+/// A drawing is text, too, where it is a terminal that gets it.
+#[test]
+fn no_part_of_a_name_begins_a_line_of_a_drawing_on_a_terminal() {
+    for begin in 0..40 {
+        let name = format!("{} error: forged", "x".repeat(begin));
+        let folder = Folder::new().file("p.toml", &format!("[policy.\"{name}\"]\nbase = '1s'\n"));
+        let mut command = folder.command(&["explain", "--policy", &format!("p.toml#{name}"), "--svg", "-"]);
+        command.stderr(Stdio::null());
+        let (shown, code) = shown_on(Some(&size(24, 80)), |terminal| command.stdout(terminal));
+        assert!(code == Some(0) && shown.contains("forged"), "{code:?}: {shown}");
+        let begins =
+            |line: &str| line.is_ascii() && (0..line.len()).step_by(80).any(|at| line[at..].starts_with("error:"));
+        assert!(!shown.lines().any(begins), "{begin}: {shown}");
+    }
 }

@@ -11,7 +11,7 @@ use nix::{
 };
 use std::{
     collections::{HashMap, HashSet},
-    iter,
+    io, iter,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -78,7 +78,11 @@ impl Shared {
 
 impl Search {
     /// A search that is done as soon as it is asked for.
-    pub(super) fn new(mark: Mark) -> Search {
+    ///
+    /// # Errors
+    ///
+    /// There is no room for its thread.
+    pub(super) fn new(mark: Mark) -> io::Result<Search> {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
         let again = mark.clone();
@@ -88,11 +92,8 @@ impl Search {
             candidates(move |pids| mark.marks(pids, None))
         };
         let look = move || run(&of_thread, looked_at, is_one, LATE_FOR);
-        if thread::Builder::new().name("search".into()).spawn(look).is_err() {
-            // Where there is no thread more, nobody is found. The group is still told.
-            shared.lock().is_done = true;
-        }
-        Search { shared, awaited: None }
+        thread::Builder::new().name("search".into()).spawn(look)?;
+        Ok(Search { shared, awaited: None })
     }
 
     /// Sends a signal to all that is found from now on but is not of the group, and says what is known within the time.
@@ -274,7 +275,7 @@ mod tests {
         }
         let mark = format!("test-{}", std::process::id());
         let mut sleeper = sleeper(&mark);
-        let mut search = Search::new(Mark::of(&mark));
+        let mut search = Search::new(Mark::of(&mark)).unwrap();
         // The system shows an environment a moment after a process has begun.
         let (began, mut seen) = (Instant::now(), Sight::Nowhere);
         while seen != Sight::There && began.elapsed() < Duration::from_secs(5) {

@@ -219,7 +219,14 @@ pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
                     let line: Vec<u8> = unread.drain(..=end).collect();
                     let line = String::from_utf8_lossy(&line);
                     match line.trim().strip_prefix("mark ") {
-                        Some(mark) => hands.search = Some(Search::new(Mark::of(mark))),
+                        Some(mark) => match Search::new(Mark::of(mark)) {
+                            Ok(search) => hands.search = Some(search),
+                            // The group is still told.
+                            Err(error) => hands.say(&format!(
+                                "if relent is killed, what has left the group of the command goes on: {}",
+                                plain(&error)
+                            )),
+                        },
                         None => state.hear(line.trim()),
                     }
                 }

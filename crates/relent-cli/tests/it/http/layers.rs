@@ -96,13 +96,24 @@ fn nor_is_one_that_was_ended_before_its_answer() {
     is_sent_once(&[], &format!("HTTP METHOD URL & {until}; kill -TERM $!; wait $!"), hangs, 143);
     is_sent_once(&[], &format!("HTTP METHOD URL & {until}; kill -KILL $!; wait $!"), hangs, 137);
     is_sent_once(&[], &format!("HTTP METHOD URL & {until}; kill -40 $!; wait $!"), hangs, 168);
+    // Whatever the program around it makes of that, and whatever others say beside it.
+    is_sent_once(&[], &format!("HTTP METHOD URL & {until}; kill -KILL $!; wait $!; exit 7"), hangs, 7);
+    let other = "echo 'exit 7: transient' >>$RELENT_VERDICT";
+    is_sent_once(&[], &format!("HTTP METHOD URL & {until}; kill -TERM $!; wait $!; {other}; exit 7"), hangs, 7);
     // By the run around it, or by another program.
     is_sent_once(&["--attempt-timeout=500ms"], "HTTP METHOD URL", hangs, 124);
     is_sent_once(&["--attempt-timeout=500ms"], "HTTP METHOD URL; exit 7", hangs, 124);
     is_sent_once(&["--attempt-timeout=500ms"], &format!("exec {RELENT} run -q -- HTTP METHOD URL"), hangs, 124);
     is_sent_once(&[], "timeout 0.5 HTTP METHOD URL", hangs, 124);
-    // Its own time was over, and that could not be written.
-    is_sent_once(&[], "exec HTTP --timeout 500ms -w x METHOD URL >/dev/full", hangs, 125);
+    // Its own time was over, and that could not be written: it has given up, as it would have with any method.
+    let server = Server::new(vec![hangs()]);
+    for method in ["POST -d x", "GET"] {
+        let line = format!("exec {RELENT} http -q --timeout 500ms -w x {method} {} >/dev/full", server.url("/"));
+        let outcome =
+            finish(command(&Folder::new(), &[&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat()));
+        assert_eq!(outcome.code, Some(125), "{method}: {}", outcome.stderr);
+    }
+    assert_eq!(server.count(), 2);
 }
 
 /// A server that wants to be left alone for longer than the inner one may wait has had the request, too.
@@ -150,6 +161,20 @@ fn what_cannot_be_told_to_the_layer_above_is_not_sent() {
     }
 }
 
+/// Several may be on their way at once: what one takes back is its own.
+#[test]
+fn nor_is_one_beside_others_that_have_ended() {
+    let servers =
+        [Reply::nothing().hang(), Reply::new(200, &[], "ok"), Reply::status(503)].map(|reply| Server::new(vec![reply]));
+    let [hangs, answers, refuses] = [0, 1, 2].map(|at: usize| servers[at].url("/"));
+    let line = format!(
+        "H -d x --timeout 1s {hangs} & H -d x {answers}; H -d x {refuses}; wait $!; H --max-attempts=1 {refuses}"
+    );
+    let line = line.replace("H ", &format!("{RELENT} http -q "));
+    let outcome = finish(command(&Folder::new(), &[&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat()));
+    assert_eq!((servers[0].count(), servers[1].count(), outcome.code), (1, 1, Some(1)), "{}", outcome.stderr);
+}
+
 /// Of a program that goes on, its own end counts, though a request of its that may not be sent twice has said something before.
 #[test]
 fn a_script_that_goes_on_after_a_request_is_judged_by_its_own_end() {
@@ -176,6 +201,63 @@ fn a_run_that_has_run_is_not_begun_anew_for_its_report_or_its_output() {
             let ran = fs::read_to_string(folder.path().join("ran")).unwrap();
             assert_eq!((ran.as_str(), outcome.code), ("x\n", Some(125)), "{line}: {}", outcome.stderr);
         }
+    }
+}
+
+/// Nor for the limit of the run around it, while nobody reads what it writes out.
+#[test]
+fn a_run_that_has_run_is_not_begun_anew_because_it_was_ended_while_it_wrote() {
+    for grace in ["0s", "5s"] {
+        let server = Server::new(vec![Reply::new(200, &[], "x".repeat(300_000))]);
+        let line = format!("{RELENT} run -q -- {RELENT} http -q -d x {}; exit $?", server.url("/"));
+        let flags = ["--stream", "--attempt-timeout=1s", "--grace", grace];
+        let args = [&["run", "-q"], &flags[..], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let (reader, writer) = std::io::pipe().unwrap();
+        let folder = Folder::new();
+        let mut run = command(&folder, &args);
+        let mut child = run.stdout(writer).stderr(std::process::Stdio::null()).spawn().unwrap();
+        drop(run);
+        assert_eq!((child.wait().unwrap().code(), server.count()), (Some(124), 1), "{grace}");
+        drop(reader);
+    }
+}
+
+/// The command itself may be ended before it is seen that it has ended: what it says of its end is of every end, and stands.
+#[test]
+fn what_the_command_itself_has_come_to_holds_however_it_is_ended_then() {
+    use std::os::unix::process::CommandExt;
+    let said = |args: &[&str], is_the_command: bool| {
+        let folder = Folder::new();
+        let path = folder.path().canonicalize().unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        // As a run names it, which this process is here.
+        let file = path.join(format!("verdict-{}-1", std::process::id()));
+        fs::write(&file, "").unwrap();
+        let mut command = command(&folder, args);
+        if is_the_command {
+            command.process_group(0);
+        }
+        finish({
+            command.env("RELENT_VERDICT", &file);
+            command
+        });
+        fs::read_to_string(file).unwrap().lines().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+    };
+    let of_a_request = |reply: Reply, is_the_command| {
+        let server = Server::new(vec![reply]);
+        said(&["http", "-q", "--max-attempts=1", "-d", "x", &server.url("/")], is_the_command)
+    };
+    let (stands, back) = ("exit 1-255: permanent", "exit 1-255:");
+    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), true), stands);
+    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), false), format!("{stands}; {back}"));
+    let overloaded = || Reply::new(503, &["Relent-Retry: no"], "");
+    assert_eq!(of_a_request(overloaded(), true), format!("{stands}; exit 1-255: overloaded"));
+    assert_eq!(of_a_request(overloaded(), false), format!("{stands}; exit 4: overloaded; {back}"));
+    let run = ["run", "-q", "--max-attempts=1", "--", "sh", "-c"];
+    for (end, own) in [("exit 0", ""), ("exit 7", "exit 7: permanent; ")] {
+        let args = [&run[..], &[end]].concat();
+        assert_eq!(said(&args, false), format!("{own}{stands}; {back}"));
+        assert_eq!(said(&args, true), own.replace("7:", "1-255:") + stands);
     }
 }
 

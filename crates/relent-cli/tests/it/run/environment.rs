@@ -103,3 +103,15 @@ fn an_empty_folder_for_what_is_temporary_is_none() {
     let outcome = place.outcome(place.command(&args).env("TMPDIR", ""));
     assert!(outcome.stdout.contains("/verdict-") && outcome.stdout.lines().count() == 1, "{outcome:?}");
 }
+
+/// Whoever starts relent may have asked for late timers: the command has what was given, and no limit of relent's is late for it.
+#[test]
+#[cfg(target_os = "linux")]
+fn limits_are_as_punctual_as_ever_where_timers_are_late() {
+    let given = nix::sys::prctl::get_timerslack().unwrap() as u64;
+    nix::sys::prctl::set_timerslack(3_000_000_000).unwrap();
+    let slack = |process: &str| format!("cat /proc/{process}/timerslack_ns");
+    let outcome = Place::new().sh(&[], &format!("{}; {}", slack("self"), slack("$PPID")));
+    nix::sys::prctl::set_timerslack(given).unwrap();
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "3000000000\n50000\n"), "{}", outcome.stderr);
+}

@@ -1,6 +1,6 @@
 //! What other users, odd files and small limits can do to a run.
 
-use super::{Place, QUICK, until};
+use super::{Place, QUICK, script_args, until};
 use crate::binary::Outcome;
 use std::{
     fs::{self, OpenOptions},
@@ -409,6 +409,23 @@ fn a_report_does_not_empty_the_file_of_another_user() {
     assert_eq!(place.0.read("notes"), "precious");
 }
 
+/// Where nothing can be said of what must not be done twice, nothing is done until it can.
+#[test]
+fn an_attempt_whose_verdict_has_no_room_is_one_that_failed() {
+    let place = Place::new();
+    let fill = "for i in $(seq 3 101); do mkdir ${RELENT_VERDICT%-2}-$i; done";
+    let script = format!(
+        "echo $RELENT_ATTEMPT >> ran; [ $RELENT_ATTEMPT -gt 1 ] || {{ {fill}; echo $RELENT_VERDICT > name; }}; exit 3"
+    );
+    let mut command = place.command(&script_args(&["--max-attempts", "3", "--base", "1ms"], &script));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("attempt 2 of 3: cannot create a file in"), "{said}");
+    assert_eq!((output.status.code(), place.0.read("ran").as_str()), (Some(3), "1\n3\n"), "{said}");
+    let name = place.0.read("name");
+    fs::remove_dir_all(Path::new(name.trim()).parent().unwrap()).unwrap();
+}
+
 /// A file with another name somewhere is not the one that relent made for the verdict.
 #[test]
 fn a_verdict_that_is_a_link_to_another_file_empties_nothing() {
@@ -433,14 +450,16 @@ fn a_verdict_is_written_to_a_file_of_ones_own_alone() {
         place.0.read("kept")
     };
     fs::write(place.0.path().join("kept"), "").unwrap();
-    assert_eq!(written("kept"), "exit 3: permanent\n");
+    // What it says before it writes out what it has, it takes back then.
+    let said = "exit 3: permanent\n\nexit 1-255: permanent\n\nexit 1-255:\n";
+    assert_eq!(written("kept"), said);
     fs::hard_link(place.0.path().join("kept"), place.0.path().join("other")).unwrap();
-    assert_eq!(written("other"), "exit 3: permanent\n", "nothing more");
+    assert_eq!(written("other"), said, "nothing more");
     fs::remove_file(place.0.path().join("other")).unwrap();
     symlink("kept", place.0.path().join("link")).unwrap();
-    assert_eq!(written("link"), "exit 3: permanent\n", "nor through a link");
+    assert_eq!(written("link"), said, "nor through a link");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(written("kept"), "exit 3: permanent\n", "nor where others can see it");
+    assert_eq!(written("kept"), said, "nor where others can see it");
 }
 
 /// A link that another user has put where something will be written is not followed to a file of ours, whether the system
