@@ -158,8 +158,11 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
     for (nth, target) in args.targets.iter().enumerate() {
         let (target, send) = (target.clone(), send.clone());
         let seed = relent::rng::mix(seed ^ relent::rng::mix(nth as u64));
-        let (tls, invert) = (Arc::clone(&tls), args.invert);
-        let attempt = move |limit| if invert { target.is_gone(limit) } else { target.connect(limit, &tls) };
+        let (tls, invert, whole) = (Arc::clone(&tls), args.invert, policy.settings().attempt_timeout);
+        let attempt = move |limit| match invert {
+            true => target.is_gone(limit, whole),
+            false => target.connect(limit, &tls),
+        };
         let clock = Clock { started, limit };
         // Targets are far sides apart: one that is down opens no breaker of another.
         let guard = Guard::new(guard::upstream(described.as_ref())?, seed);

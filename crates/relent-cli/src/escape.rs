@@ -26,7 +26,12 @@ pub fn escape_lines(text: &str) -> Cow<'_, str> {
     written(text, |c| c != '\n' && (is_hostile(c) || is_line_break(c)))
 }
 
-/// The same for bytes that may not be UTF-8, which then show the replacement character.
+/// A text that is nobody's to obey already, for a terminal whose character set may be another than UTF-8.
+pub(crate) fn in_its_characters(text: &str) -> Cow<'_, str> {
+    written(text, |_| false)
+}
+
+/// [`escape`] for bytes that may not be UTF-8, which then show the replacement character.
 pub fn escape_bytes(bytes: &[u8]) -> String {
     escape(&String::from_utf8_lossy(bytes)).into_owned()
 }

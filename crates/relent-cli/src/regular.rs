@@ -229,7 +229,8 @@ pub fn append(path: &Path) -> io::Result<File> {
 ///
 /// It cannot be opened, or is a named pipe that nobody reads.
 pub(crate) fn to_write(path: &Path) -> io::Result<File> {
-    open(OpenOptions::new().write(true), 0, path).map_err(unread)
+    let is_pipe = || fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo());
+    open(OpenOptions::new().write(true), 0, path).map_err(|error| unread(error, is_pipe))
 }
 
 /// Opens what was found in a place for writing, at once, and nothing that a neighbour has put there since.
@@ -241,7 +242,9 @@ pub(crate) fn to_write_in(place: &Place) -> io::Result<File> {
     if let Some(found) = place.found().filter(|found| found.file_type().is_socket()) {
         is_meant(found.file_type(), Or::Pipe)?;
     }
-    let file = open(OpenOptions::new().write(true), nix::libc::O_NOFOLLOW, &place.way()).map_err(unread)?;
+    let file = open(OpenOptions::new().write(true), nix::libc::O_NOFOLLOW, &place.way());
+    let is_pipe = || place.found().is_some_and(|found| found.file_type().is_fifo());
+    let file = file.map_err(|error| unread(error, is_pipe))?;
     let data = file.metadata()?;
     place.is_where_it_was(&data)?;
     // Whoever holds it open need not ever read.
@@ -252,10 +255,10 @@ pub(crate) fn to_write_in(place: &Place) -> io::Result<File> {
 }
 
 /// Why a named pipe cannot be opened for writing.
-fn unread(error: io::Error) -> io::Error {
+fn unread(error: io::Error, is_pipe: impl Fn() -> bool) -> io::Error {
     use nix::errno::Errno::ENXIO;
     match error.raw_os_error().map(Errno::from_raw) {
-        Some(ENXIO) => io::Error::other("it is a named pipe that nobody reads"),
+        Some(ENXIO) if is_pipe() => io::Error::other("it is a named pipe that nobody reads"),
         _ => error,
     }
 }

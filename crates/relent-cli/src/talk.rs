@@ -5,7 +5,7 @@
 
 use crate::{
     brief,
-    escape::{escape, escape_lines},
+    escape::{escape, escape_lines, in_its_characters},
     json::Object,
     output, redact, screen, stderr,
 };
@@ -14,6 +14,7 @@ use std::{
     borrow::Cow,
     fmt::Display,
     io::{self, Write},
+    os::fd::AsFd,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -324,6 +325,14 @@ pub(crate) fn without_messages_within(text: &str, columns: usize) -> Cow<'_, str
     }
     let all: String = lines().flat_map(|line| [if is_like_a_message(line) { "  " } else { "" }, line]).collect();
     Cow::Owned(broken_at(&all, columns).into_owned())
+}
+
+/// A page, a drawing or a table, which are for files, where it is a terminal that gets them.
+pub(crate) fn if_shown<'a>(text: &'a str, out: impl AsFd) -> Cow<'a, str> {
+    match screen::columns_of(out) {
+        Some(columns) => Cow::Owned(without_messages_within(&in_its_characters(text), columns).into_owned()),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// The same, unless it is JSON, which is for programs.

@@ -8,9 +8,8 @@ use crate::{
     inherited,
     links::{self, Place, is_one},
     regular::{self, Or, check},
-    screen,
     stderr::{PATIENCE, PIECE, has_room},
-    talk::{plain, without_messages_within},
+    talk::{if_shown, plain},
 };
 use nix::{
     errno::Errno,
@@ -19,7 +18,7 @@ use nix::{
 };
 use std::{
     fs::{self, File, Permissions},
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     os::{
         fd::AsFd,
         unix::fs::{MetadataExt, PermissionsExt},
@@ -311,8 +310,9 @@ fn reserve(_file: &File, _length: u64) -> io::Result<()> {
 
 /// Writes to who takes it as it comes. On a terminal no line of it looks like a message: names that somebody chose may stand anywhere in it.
 fn through(mut file: &File, bytes: &[u8], is_patience_short: bool) -> io::Result<()> {
-    let shown = screen::columns_of(file).map(|columns| set_in(bytes, columns));
-    let bytes = shown.as_deref().unwrap_or(bytes);
+    let text = String::from_utf8_lossy(bytes);
+    let shown = if_shown(&text, file);
+    let bytes = if file.is_terminal() { shown.as_bytes() } else { bytes };
     let patience = if is_patience_short { PATIENCE.try_into().unwrap_or(PollTimeout::MAX) } else { PollTimeout::NONE };
     let mut left = bytes;
     while !left.is_empty() {
@@ -327,10 +327,6 @@ fn through(mut file: &File, bytes: &[u8], is_patience_short: bool) -> io::Result
         }
     }
     arrived::check(file)
-}
-
-fn set_in(bytes: &[u8], columns: usize) -> Vec<u8> {
-    without_messages_within(&String::from_utf8_lossy(bytes), columns).into_owned().into_bytes()
 }
 
 #[cfg(test)]

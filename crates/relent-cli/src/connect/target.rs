@@ -9,7 +9,7 @@ use rustix::{
 };
 use std::{
     fmt, io,
-    net::Ipv6Addr,
+    net::{Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     str::FromStr,
     time::{Duration, Instant},
@@ -37,10 +37,12 @@ impl Target {
         }
     }
 
-    /// One attempt to find it gone: `Ok` if nobody accepts there.
-    pub(super) fn is_gone(&self, limit: Option<Duration>) -> io::Result<()> {
+    /// One attempt to find it gone: `Ok` if nobody accepts there. Who does not answer is, where that was asked for as long as an attempt may
+    /// take, not where the whole call has no more time.
+    pub(super) fn is_gone(&self, limit: Option<Duration>, whole: Option<Duration>) -> io::Result<()> {
+        let is_cut = limit.is_some_and(|limit| whole.is_none_or(|whole| limit < whole));
         let found = match self {
-            Target::Tcp { address, .. } | Target::Tls { address, .. } => knock_at_all(address, limit),
+            Target::Tcp { address, .. } | Target::Tls { address, .. } => knock_at_all(address, limit, is_cut),
             Target::Unix(path) => knock(path),
         };
         match found {
@@ -57,25 +59,53 @@ impl Target {
 }
 
 /// Connects to one of the addresses that a name has: an error that says most, if nobody accepts at any.
-fn knock_at_all(address: &str, limit: Option<Duration>) -> io::Result<()> {
+fn knock_at_all(address: &str, limit: Option<Duration>, is_cut: bool) -> io::Result<()> {
     let began = Instant::now();
     let addresses = match relent::net::resolve(address, limit) {
         Err(error) if is_not_known(&error) => return Err(io::ErrorKind::NotFound.into()),
         // A name server that does not answer says nothing of the name.
         addresses => addresses.map_err(io::Error::other)?,
     };
+    let ask = |address: SocketAddr, share| relent::net::connect_once(&address.to_string(), share).map(drop);
+    each(&addresses, limit.map(|limit| limit.saturating_sub(began.elapsed())), is_cut, &ask)
+}
+
+/// The same of addresses, each of which has its share of the time.
+fn each(
+    addresses: &[SocketAddr],
+    limit: Option<Duration>,
+    is_cut: bool,
+    ask: &dyn Fn(SocketAddr, Option<Duration>) -> io::Result<()>,
+) -> io::Result<()> {
+    let began = Instant::now();
     let mut gone = Err(io::ErrorKind::NotFound.into());
+    let (mut gone_of, mut unasked) = ([false; 2], [None, None]);
     for (address, others) in addresses.iter().zip((1..=addresses.len() as u32).rev()) {
         let share = limit.map(|limit| limit.saturating_sub(began.elapsed()) / others);
         if share.is_some_and(|share| share.is_zero()) {
             return Err(io::Error::other("there was no time to ask at all of its addresses"));
         }
-        match relent::net::connect_once(&address.to_string(), share) {
-            Err(error) if says_nobody_accepts(&error) => gone = Err(error),
-            other => return other.map(drop),
+        let family = usize::from(address.is_ipv6());
+        match ask(*address, share) {
+            Err(error) if is_cut && error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none() => {
+                return Err(io::Error::other("it did not answer in the time that was left"));
+            }
+            Err(error) if says_nobody_accepts(&error) => (gone, gone_of[family]) = (Err(error), true),
+            Err(error) if is_of_no_family_of_ours(&error) => unasked[family] = Some(error),
+            other => return other,
         }
     }
-    gone
+    let counts = |family: usize| gone_of[family] || !gone_of[1 - family];
+    let unheard = unasked.into_iter().enumerate().find_map(|(family, error)| error.filter(|_| counts(family)));
+    unheard.map_or(gone, Err)
+}
+
+/// Whether an error says that this machine speaks with nobody in that way, as where it has IPv4 alone: then what the addresses of the
+/// other kind say counts.
+fn is_of_no_family_of_ours(error: &io::Error) -> bool {
+    [Errno::ADDRNOTAVAIL, Errno::NETUNREACH, Errno::AFNOSUPPORT]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// Whether the resolver says that there is no such name, or no address of it. It has no number for that here, but these words in the
@@ -345,8 +375,63 @@ mod tests {
         assert!(told("Name or service not known") && told("Name does not resolve"));
         assert!(told("nodename nor servname provided, or not known") && told("No address associated with hostname"));
         assert!(!told("Temporary failure in name resolution") && !told("System error"));
-        let late = Target::Tcp { scheme: None, address: "127.0.0.1:1".into() }.is_gone(Some(Duration::ZERO));
+        let late = Target::Tcp { scheme: None, address: "127.0.0.1:1".into() }.is_gone(Some(Duration::ZERO), None);
         assert_eq!(late.unwrap_err().to_string(), "there was no time to ask at all of its addresses");
+    }
+
+    /// Its queue is full, so that it answers to nobody, and accepts again a moment later.
+    #[test]
+    fn who_was_not_waited_for_is_not_gone() {
+        use rustix::net::{bind, getsockname, listen};
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let new = || socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        let server = new();
+        bind(&server, &local).unwrap();
+        listen(&server, 0).unwrap();
+        let address = SocketAddr::try_from(getsockname(&server).unwrap()).unwrap();
+        let waiting: Vec<_> = (0..4)
+            .map(|_| {
+                let client = new();
+                ioctl_fionbio(&client, true).unwrap();
+                let _ = connect(&client, &address);
+                client
+            })
+            .collect();
+        let target = Target::Tcp { scheme: None, address: address.to_string() };
+        let (short, long) = (Some(Duration::from_millis(20)), Some(Duration::from_secs(5)));
+        for whole in [long, None] {
+            let told = target.is_gone(short, whole).unwrap_err().to_string();
+            assert_eq!(told, "it did not answer in the time that was left");
+        }
+        assert!(target.is_gone(short, short).is_ok(), "it had all of its time");
+        drop((waiting, server));
+        assert!(target.is_gone(long, None).is_ok(), "nobody listens there any more");
+    }
+
+    /// `localhost` has both in many places where this machine has but one.
+    #[test]
+    fn what_addresses_say_of_a_kind_that_this_machine_has_not_does_not_count() {
+        let addresses = ["[::1]:80", "127.0.0.1:80", "127.0.0.2:80"].map(|address| address.parse().unwrap());
+        let found = |answers: [Errno; 3]| {
+            let of = |errno: Errno| Err(io::Error::from_raw_os_error(errno.raw_os_error()));
+            each(&addresses, None, false, &|address, _| {
+                of(answers[addresses.iter().position(|one| *one == address).unwrap()])
+            })
+            .unwrap_err()
+            .raw_os_error()
+        };
+        let (no, refused, net) = (Errno::ADDRNOTAVAIL, Errno::CONNREFUSED, Errno::NETUNREACH);
+        for (answers, counts) in [
+            ([no, refused, refused], refused),
+            ([net, refused, refused], refused),
+            ([refused, no, no], refused),
+            // Nobody was asked, or not all of a kind could be.
+            ([no, no, no], no),
+            ([net, refused, net], net),
+            ([refused, refused, net], net),
+        ] {
+            assert_eq!(found(answers), Some(counts.raw_os_error()), "{answers:?}");
+        }
     }
 
     #[test]

@@ -26,11 +26,12 @@ use crate::{
     plot::svg,
     policy_args::CallArgs,
     screen,
-    talk::{Fault, HushArgs, broken, plain, without_messages, write_out},
+    talk::{Fault, HushArgs, broken, if_shown, plain, write_out},
     whole_file,
 };
 use std::{
     borrow::Cow,
+    io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -124,7 +125,7 @@ fn explain(args: &Args) -> Result<ExitCode, Fault> {
         let chart = on.as_ref().and_then(upstream::chart).unwrap_or_else(|| chart::chart(&subjects, most));
         let drawn = svg::draw(&chart);
         if path.as_os_str() == "-" {
-            write_out(without_messages(&drawn).as_bytes())?;
+            write_out(if_shown(&drawn, io::stdout()).as_bytes())?;
             return Ok(ExitCode::SUCCESS);
         }
         write_svg(path, &drawn)?;

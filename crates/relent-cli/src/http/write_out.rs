@@ -8,7 +8,7 @@ use crate::{
 };
 use http::HeaderMap;
 use reqwest::Response;
-use std::{net::SocketAddr, time::Duration};
+use std::{borrow::Cow, net::SocketAddr, time::Duration};
 use url::Url;
 
 /// A format, read.
@@ -133,11 +133,43 @@ impl WriteOut {
         let text: Vec<u8> = self.0.iter().flat_map(|item| item.text(end)).collect();
         match end.columns {
             Some(columns) => {
-                without_messages_within(&String::from_utf8_lossy(&text), columns).into_owned().into_bytes()
+                let text = String::from_utf8_lossy(&text);
+                let shown = shown(&text);
+                // What moves the cursor or colours words may put a message together: it is left out then.
+                let text = match without_messages_within(&shown, usize::MAX) {
+                    Cow::Owned(_) => &shown,
+                    Cow::Borrowed(_) => &*text,
+                };
+                without_messages_within(text, columns).into_owned().into_bytes()
             }
             None => text,
         }
     }
+}
+
+/// What a terminal shows of a text, without the format's escape sequences (ECMA-48): who goes back to where a line begins begins one.
+fn shown(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text.chars());
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' | '\u{9b}' => {
+                // One that is for the keyboard or a title has an end of its own; what stands in it is left out with it.
+                let begin = if c == '\u{9b}' { Some('[') } else { rest.next() };
+                let is_end: fn(char) -> bool = match begin {
+                    Some('[') => |c| matches!(c, '@'..='~'),
+                    Some('P' | ']' | 'X' | '^' | '_') => |c| matches!(c, '\u{7}' | '\u{9c}' | '\\'),
+                    Some(' '..='/') => |c| matches!(c, '0'..='~'),
+                    _ => continue,
+                };
+                let _ = rest.find(|c| is_end(*c));
+            }
+            '\r' | '\u{8}' | '\u{b}' | '\u{c}' | '\u{85}' => out.push('\n'),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// The most bytes of a file with a format.
@@ -231,6 +263,18 @@ mod tests {
         String::from_utf8(WriteOut::parse(format).unwrap().text(&end)).unwrap()
     }
 
+    fn hop() -> Hop {
+        Hop {
+            method: http::Method::GET,
+            url: Url::parse("http://a/b").unwrap(),
+            headers: HeaderMap::new(),
+            has_body: false,
+            number: 0,
+            says_a_secret: false,
+            host_says_a_secret: false,
+        }
+    }
+
     #[test]
     fn formats_are_curls() {
         assert_eq!(text("%{http_code} %{size_download}\\n"), "000 7\n");
@@ -245,16 +289,7 @@ mod tests {
         let answer = http::Response::builder()
             .header("Content-Type", "error: forged")
             .header("X-Long", "a ".repeat(7) + "error: y");
-        let hop = Hop {
-            method: http::Method::GET,
-            url: Url::parse("http://a/b").unwrap(),
-            headers: HeaderMap::new(),
-            has_body: false,
-            number: 0,
-            says_a_secret: false,
-            host_says_a_secret: false,
-        };
-        let seen = Seen::of(&Response::from(answer.body("").unwrap()), &hop);
+        let seen = Seen::of(&Response::from(answer.body("").unwrap()), &hop());
         let shown = |format: &str, columns| shown(format, Some(&seen), columns);
         assert_eq!(shown("%{content_type}\\n%header{x-long}\\n", None), "error: forged\na a a a a a a error: y\n");
         for (before, shown_before) in [("", ""), ("x\\r", "x\r"), ("\u{1b}[31m", "\u{1b}[31m")] {
@@ -263,6 +298,29 @@ mod tests {
         }
         assert_eq!(shown("1\\t%header{x-long}\\n", Some(24)), "1\ta a a a a a a\n  error: y\n");
         assert_eq!(shown("e%{exitcode}\\n%header{x-long}\\n", Some(14)), "e1\na a a a a a\n  a error: y\n");
+    }
+
+    /// By going back, by colours in between, or by both.
+    #[test]
+    fn nor_is_what_a_format_puts_together_there() {
+        let answer =
+            http::Response::builder().header("Content-Type", "err").header("X-B", "or: forged").body("").unwrap();
+        let seen = Seen::of(&Response::from(answer), &hop());
+        let told = |format: &str, columns| shown(format, Some(&seen), columns);
+        for format in [
+            "\\r%{content_type}%header{x-b}\\n",
+            "\u{1b}[1m%{content_type}\u{1b}[0m%header{x-b}\n",
+            "\u{9b}2K%{content_type}%header{x-b}\n",
+            "a\u{1b}]0;title\u{7}\\r%{content_type}\u{1b}(B%header{x-b}\n",
+            "e\u{8}%{content_type}%header{x-b}\n",
+            "a\u{c}%{content_type}%header{x-b}\n",
+        ] {
+            let shown = told(format, Some(80));
+            assert!(shown.contains("  error: forged\n") && !shown.contains('\u{1b}'), "{format:?}: {shown:?}");
+            assert!(told(format, None).contains("or: forged"), "{format:?}");
+        }
+        let fine = "\u{1b}[1m%header{x-b}\u{1b}[0m\\r\\n";
+        assert_eq!(told(fine, Some(80)), "\u{1b}[1mor: forged\u{1b}[0m\r\n");
     }
 
     #[test]

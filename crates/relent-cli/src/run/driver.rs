@@ -335,7 +335,7 @@ impl Driver<'_> {
         history.last_one = match () {
             () if ended.went_out => Some("its output is out already"),
             () if ended.unread == Some(How::Exited(0)) => {
-                Some("the command had succeeded, and its output was not read")
+                Some("the command had exited with 0, and its output was not read")
             }
             () if !self.input.is_whole() => Some("its input was too long to be kept"),
             () => None,

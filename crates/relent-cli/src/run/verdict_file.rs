@@ -8,8 +8,8 @@ use crate::outer::{VERDICT_NAME, verdict_name};
 use nix::{
     dir::Dir,
     errno::Errno,
-    fcntl::{OFlag, openat},
-    sys::stat::{Mode, fchmod, fstat},
+    fcntl::{AtFlags, OFlag, openat},
+    sys::stat::{Mode, fchmod, fstat, fstatat},
     unistd::{UnlinkatFlags, geteuid, unlinkat},
 };
 use relent::{Verdict, duration::parse_duration};
@@ -17,10 +17,10 @@ use rustix::fs::{FlockOperation, flock};
 use std::{
     ffi::{CStr, CString},
     fs::{self, File, Permissions},
-    io::{self, Read, Seek, SeekFrom},
+    io,
     os::{
         fd::AsFd,
-        unix::fs::{MetadataExt, PermissionsExt},
+        unix::fs::{FileExt, MetadataExt, PermissionsExt},
     },
     path::PathBuf,
 };
@@ -34,6 +34,8 @@ pub(super) struct VerdictFile {
     folder: PathBuf,
     /// Which of those that were made in this folder: each attempt has another, so that what an attempt before has left does not speak for it.
     nth: u64,
+    /// It itself: what was said is read where it cannot be opened any more, too.
+    file: File,
 }
 
 impl VerdictFile {
@@ -50,14 +52,14 @@ impl VerdictFile {
             // Where everybody may move what is there, another folder can have taken its name meanwhile.
             as_good_as_new(&mut handle)?;
             unmasked(&handle, Mode::S_IRWXU);
-            make(&handle, &verdict_name(1))?;
-            Ok(handle)
+            let file = make(&handle, &verdict_name(1))?;
+            Ok((handle, file))
         });
         match handle {
-            Ok(handle) => {
+            Ok((handle, file)) => {
                 // Cleaners of temporary folders leave alone what is locked (tmpfiles.d(5)), and a run may take weeks.
                 let _ = flock(&handle, FlockOperation::NonBlockingLockShared);
-                Ok(VerdictFile { handle, folder, nth: 1 })
+                Ok(VerdictFile { handle, folder, nth: 1, file })
             }
             Err(error) => {
                 // There is no file in it. What is not ours is not removed: by its name only an empty folder can be.
@@ -87,7 +89,10 @@ impl VerdictFile {
             self.nth += 1;
             match make(&self.handle, &verdict_name(self.nth)) {
                 Err(Errno::EEXIST) => {}
-                made => return Ok(made?),
+                made => {
+                    self.file = made?;
+                    return Ok(());
+                }
             }
         }
         Err(Errno::EEXIST.into())
@@ -121,25 +126,40 @@ impl VerdictFile {
         self.read().unwrap_or_default()
     }
 
+    /// Of the file, if it is one: not of one with another name somewhere, which is no file of ours.
     fn read(&self) -> Option<Said> {
-        let mut file = self.open()?;
-        let mut bytes = Vec::new();
-        // The last line counts; of a line that begins before what is read, nothing does.
-        let start = file.metadata().ok()?.len().saturating_sub(LONGEST);
-        file.seek(SeekFrom::Start(start)).ok()?;
-        file.by_ref().take(LONGEST).read_to_end(&mut bytes).ok()?;
-        if !bytes.is_empty() {
-            file.set_len(0).ok()?;
-        }
-        Some(Said { text: String::from_utf8_lossy(&bytes).into_owned(), is_an_end: start > 0 })
-    }
-
-    /// The file, if it is one, to be read and emptied: not one with another name somewhere, which is no file of ours.
-    fn open(&self) -> Option<File> {
         let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
-        let file = File::from(openat(&self.handle, &*verdict_name(self.nth), flags, Mode::empty()).ok()?);
-        file.metadata().is_ok_and(|data| data.is_file() && data.nlink() == 1).then_some(file)
+        let name = verdict_name(self.nth);
+        match openat(&self.handle, &*name, flags, Mode::empty()) {
+            Ok(opened) => said_in(&File::from(opened)),
+            // It may not be opened any more, or nothing may: what was made is open.
+            Err(_) => {
+                let named = fstatat(&self.handle, &*name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
+                let made = self.file.metadata().ok()?;
+                let is_there = (named.st_dev, named.st_ino) == (made.dev(), made.ino());
+                is_there.then(|| said_in(&self.file))?
+            }
+        }
     }
+}
+
+/// What is said in a file, once.
+fn said_in(file: &File) -> Option<Said> {
+    let data = file.metadata().ok().filter(|data| data.is_file() && data.nlink() == 1)?;
+    // The last line counts; of a line that begins before what is read, nothing does.
+    let start = data.len().saturating_sub(LONGEST);
+    let (mut bytes, mut count) = (vec![0; (data.len() - start) as usize], 0);
+    loop {
+        match file.read_at(&mut bytes[count..], start + count as u64) {
+            Ok(0) => break,
+            Ok(more) => count += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    // What is on a disk that has become one for reading only counts all the same.
+    let _ = file.set_len(0);
+    Some(Said { text: String::from_utf8_lossy(&bytes[..count]).into_owned(), is_an_end: start > 0 })
 }
 
 /// What a command has said.
@@ -163,11 +183,12 @@ impl Said {
 }
 
 /// Makes the file, which is not there.
-fn make(folder: &Dir, name: &str) -> nix::Result<()> {
+fn make(folder: &Dir, name: &str) -> nix::Result<File> {
     let (made, mode) =
-        (OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o600));
-    unmasked(&openat(folder, name, made, mode)?, mode);
-    Ok(())
+        (OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o600));
+    let file = openat(folder, name, made, mode)?;
+    unmasked(&file, mode);
+    Ok(file.into())
 }
 
 /// What was made as a mask that is for files alone (0177) leaves it is for its owner all the same.

@@ -4,7 +4,7 @@ use super::{
     plan::Plan,
     sight::{Sight, What},
 };
-use crate::{escape::escape, redact, screen, simulate::numbers::grouped, stderr, talk::without_messages};
+use crate::{escape::escape, redact, screen, simulate::numbers::grouped, stderr, talk::without_messages_within};
 use relent_sim::Seen;
 use std::{
     fmt::Write as _,
@@ -99,7 +99,7 @@ impl Live {
         self.drawn = Some(Instant::now());
         let (rows, columns) = screen::size_of_stderr();
         let text = frame(plan, herds, columns.min(WIDEST), self.unicode);
-        let text = without_messages(&text);
+        let text = without_messages_within(&text, columns);
         // What is higher than the terminal could not be drawn over.
         let lines = text.lines().count().min(rows - 1);
         let mut stderr = stderr::open();

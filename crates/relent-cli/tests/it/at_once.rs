@@ -19,7 +19,7 @@ fn to_wait_for_nobody(end: impl AsFd) {
 }
 
 /// A pipe that is full, and how much is in it.
-fn full() -> (PipeReader, PipeWriter, usize) {
+pub(crate) fn full() -> (PipeReader, PipeWriter, usize) {
     let (reader, mut writer) = pipe().expect("there are pipes");
     to_wait_for_nobody(&writer);
     let mut count = 0;

@@ -18,6 +18,7 @@ use crate::{
     run::{
         mark::{MARKS, Mark},
         processes,
+        signals::Signals,
         unstopped::Unstopped,
     },
     talk::{TalkArgs, plain, remark},
@@ -38,7 +39,12 @@ use std::{
     },
     path::Path,
     process::{Child, Command, ExitCode, Stdio},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::AtomicBool,
+        mpsc::{self, Sender},
+    },
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -134,20 +140,20 @@ impl Watchman {
     /// # Errors
     ///
     /// It has ended.
-    pub(super) fn comes_up(&mut self) -> io::Result<()> {
+    pub(super) fn comes_up(&mut self, signals: &Signals) -> io::Result<()> {
         /// No machine is so slow that has a lease to keep.
         const LATE: Duration = Duration::from_secs(1);
         let Some(mut word) = self.process.stdout.take() else { return Ok(()) };
         let began = Instant::now();
-        loop {
+        while poll(&mut [PollFd::new(word.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(0) {
             let left = LATE.saturating_sub(began.elapsed());
-            let most = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-            match poll(&mut [PollFd::new(word.as_fd(), PollFlags::POLLIN)], most) {
-                Err(Errno::EINTR) if !left.is_zero() => {}
-                Ok(0) | Err(_) => return Ok(()),
-                Ok(_) => return word.read_exact(&mut [0]).map_err(|_| io::Error::other("it has ended at once")),
+            let of_word = PollFd::new(word.as_fd(), PollFlags::POLLIN);
+            // Whoever ends the run now has a command ended that never starts.
+            if left.is_zero() || signals.wait_beside(vec![of_word], left).is_some() {
+                return Ok(());
             }
         }
+        word.read_exact(&mut [0]).map_err(|_| io::Error::other("it has ended at once"))
     }
 
     /// Its number, which is its own until it is [dismissed](Watchman::dismiss).
@@ -162,7 +168,7 @@ impl Watchman {
         // Whoever traces it may keep it from being gone.
         for _ in 0..100 {
             match self.process.try_wait() {
-                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(None) => thread::sleep(Duration::from_millis(1)),
                 _ => break,
             }
         }
@@ -185,7 +191,7 @@ pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
     // Not what reads ahead, and keeps what nobody is told of by the system.
     let Ok(mut input) = io::stdin().as_fd().try_clone_to_owned().map(File::from) else { return ExitCode::FAILURE };
     // With `--quiet`, too: it says nothing but that the command is in trouble.
-    let mut hands = Real { search: None, talk: TalkArgs { json: form == Some(JSON), ..TalkArgs::default() } };
+    let mut hands = Real { search: None, speaker: Speaker::new(form == Some(JSON)) };
     let mut state = State::new(signal);
     let (mut unread, mut buffer) = (Vec::new(), [0; 4096]);
     let is_silent = |input: &File, most: PollTimeout| {
@@ -201,7 +207,7 @@ pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             if state.is_alone {
-                std::thread::sleep(next.unwrap_or(LOOK).min(LOOK));
+                thread::sleep(next.unwrap_or(LOOK).min(LOOK));
                 continue;
             }
             let millis = next.map(|next| next.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128));
@@ -243,7 +249,42 @@ pub(crate) fn watch(signal: Option<&str>, form: Option<&str>) -> ExitCode {
 struct Real {
     /// The search for those of the command's processes that left its group, as soon as their mark was told.
     search: Option<Search>,
+    speaker: Speaker,
+}
+
+/// Says what there is to say on a thread beside: who does not read it must not keep the command from being killed in time.
+struct Speaker {
     talk: TalkArgs,
+    thread: Option<(Sender<String>, JoinHandle<()>)>,
+}
+
+impl Speaker {
+    fn new(json: bool) -> Speaker {
+        let talk = TalkArgs { json, ..TalkArgs::default() };
+        let (texts, said) = mpsc::channel::<String>();
+        let speak = move || said.iter().for_each(|text| remark(talk, &text));
+        let thread = thread::Builder::new().name("speaker".into()).spawn(speak).ok();
+        Speaker { talk, thread: thread.map(|thread| (texts, thread)) }
+    }
+
+    fn say(&self, text: &str) {
+        match &self.thread {
+            Some((texts, _)) => {
+                let _ = texts.send(text.to_owned());
+            }
+            None => remark(self.talk, text),
+        }
+    }
+}
+
+/// What was said is waited for.
+impl Drop for Speaker {
+    fn drop(&mut self) {
+        if let Some((texts, thread)) = self.thread.take() {
+            drop(texts);
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Hands for Real {
@@ -278,7 +319,7 @@ impl Hands for Real {
     }
 
     fn say(&mut self, text: &str) {
-        remark(self.talk, text);
+        self.speaker.say(text);
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::{
     Place, is_running,
-    lease::{has_open, lock, signal, start, wait},
+    lease::{args, has_open, lock, signal, start, wait},
     terminal::{shown, typing},
     until,
 };
+use crate::at_once;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::time::{Duration, Instant};
 
 /// A process that heeds no TERM, and says where it is.
@@ -105,4 +107,20 @@ fn what_is_told_for_a_lease_on_a_terminal_is_not_taken_for_control_c() {
     let (code, text) = shown(child);
     assert_eq!(code, Some(75), "{text}");
     assert!(text.ends_with(": the lease was lost\n"), "{text}");
+}
+
+/// Nobody reads what the watchman says, which it says beside what it does.
+#[test]
+fn who_does_not_read_what_a_watchman_says_does_not_keep_the_command_alive() {
+    let place = Place::new();
+    let (_reader, writer, _) = at_once::full();
+    fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+    let script = "trap '' TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.01; done 2>&-";
+    let mut first = place.command(&args(&["-q", "--lease-ttl", "800ms"], script)).stderr(writer).spawn().unwrap();
+    until("the first runs", || place.has("pid"));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let script = "grep '^State:.*[RSD] ' /proc/$(cat pid)/status 2>/dev/null";
+    let second = wait(start(&place, &["--lease-ttl", "1s", "--max-attempts", "1"], script));
+    assert_eq!((second.code, second.stdout.as_str()), (Some(1), ""), "{second:?}");
 }
