@@ -30,7 +30,7 @@ use crate::{
     outer,
     policy_args::CallArgs,
     program::{self, CannotRun},
-    retried,
+    retried, slack,
     talk::{Fault, TalkArgs, plain},
     upstream_args::UpstreamArgs,
 };
@@ -210,5 +210,6 @@ fn becomes(command: &mut Command, target: &Target) -> io::Error {
     if let Some(left) = outer::time_left() {
         command.env(outer::DEADLINE_MS, outer::millis(left));
     }
-    command.env("RELENT_TARGET", target.to_string()).exec()
+    command.env("RELENT_TARGET", target.to_string());
+    slack::as_given(|| command.exec())
 }

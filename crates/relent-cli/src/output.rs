@@ -1,4 +1,5 @@
-//! Standard output, for all that write to it: one that is closed, or open for reading alone, is an error.
+//! Standard output, for all that write to it: one that is closed, or open for reading alone, is an error. So is standard input, for those who
+//! read it.
 //!
 //! Rust opens `/dev/null` in the place of a standard output that is closed, before `main`, and takes one that refuses what
 //! is written for one that swallows it. So it is held still earlier by something that refuses ([`hold`]), which commands that
@@ -9,11 +10,16 @@ use crate::{
     stderr::{PATIENCE, PIECE, can_be_written_to, has_room, write_some},
     waits::Waits,
 };
-use nix::poll::PollTimeout;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::fs::{self, Mode, OFlags};
 use std::{
+    fs::File,
     io::{self, StdoutLock, Write},
-    os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd},
+        unix::fs::FileTypeExt,
+    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
@@ -24,7 +30,7 @@ pub fn hold() {
         // The lowest free number is given, so it tells what was closed.
         match fs::open("/dev/null", OFlags::RDONLY, Mode::empty()) {
             Ok(null) if null.as_raw_fd() < 2 => {
-                let _ = null.into_raw_fd();
+                HAD_NO_INPUT.fetch_or(null.into_raw_fd() == 0, Ordering::Relaxed);
             }
             Ok(_) => return,
             Err(_) => return hold_without_devices(),
@@ -37,7 +43,22 @@ fn hold_without_devices() {
     while let Ok((end, _)) = rustix::pipe::pipe()
         && end.as_raw_fd() <= 2
     {
-        let _ = end.into_raw_fd();
+        HAD_NO_INPUT.fetch_or(end.into_raw_fd() == 0, Ordering::Relaxed);
+    }
+}
+
+/// Whether standard input was closed.
+static HAD_NO_INPUT: AtomicBool = AtomicBool::new(false);
+
+/// Standard input, to be read by whoever was told to: nothing that cannot be read is taken for something empty.
+///
+/// # Errors
+///
+/// It is closed, or there is no room for another descriptor. One that is open for writing alone is an error when it is read.
+pub(crate) fn input() -> io::Result<File> {
+    match HAD_NO_INPUT.load(Ordering::Relaxed) {
+        true => Err(io::Error::other("it is closed")),
+        false => Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?)),
     }
 }
 
@@ -48,6 +69,23 @@ fn hold_without_devices() {
 /// It cannot be: it is closed, or open for reading alone.
 pub(crate) fn open() -> io::Result<Waits<StdoutLock<'static>>> {
     check().map(|()| Waits(io::stdout().lock()))
+}
+
+/// Whether standard output is a pipe whose reader is gone.
+pub(crate) fn nobody_reads() -> bool {
+    let stdout = io::stdout();
+    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let is_seen = poll(&mut fds, PollTimeout::ZERO).is_ok_and(|count| count > 0);
+    is_seen
+        && fds[0].revents().is_some_and(|seen| seen.intersects(PollFlags::POLLERR | PollFlags::POLLHUP))
+        && is_pipe(&stdout)
+}
+
+/// Whether it is a pipe or a socket.
+pub(crate) fn is_pipe(fd: impl AsFd) -> bool {
+    let file = fd.as_fd().try_clone_to_owned().map(File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|data| data.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
 /// Writes it all at once.

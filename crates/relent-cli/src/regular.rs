@@ -5,6 +5,7 @@ use crate::{
     access,
     at_once::AtOnce,
     links::{self, Place, Step},
+    output,
     size::Size,
     waits::Waits,
 };
@@ -122,7 +123,7 @@ pub fn text(name: &str, most: u64) -> io::Result<String> {
 ///
 /// It cannot be read, has more, or is a pipe that does not end.
 pub(crate) fn standard_input(most: u64) -> io::Result<Vec<u8>> {
-    of_standard_input(io::stdin().as_fd().try_clone_to_owned()?.into(), most, PATIENCE)
+    of_standard_input(output::input()?, most, PATIENCE)
 }
 
 /// The bytes of a file or of a pipe, of which there may be at most `most`.

@@ -211,12 +211,21 @@ fn try_each(addresses: &[SocketAddr], limit: Option<Duration>) -> io::Result<Tcp
             Some(Duration::ZERO) => break,
             Some(left) => TcpStream::connect_timeout(address, left),
         };
-        match connected {
+        match connected.and_then(|stream| of_another(stream.local_addr(), stream.peer_addr()).map(|()| stream)) {
             Ok(stream) => return Ok(stream),
             Err(err) => last = Some(err),
         }
     }
     Err(last.unwrap_or_else(|| ErrorKind::TimedOut.into()))
+}
+
+/// TCP connects to itself (a simultaneous open, RFC 9293, section 3.5) where nobody listens and the system gives the very port out to whoever
+/// asks: sooner or later, on this machine, if that is one of those (`ip_local_port_range`). Nobody accepts there.
+fn of_another(local: io::Result<SocketAddr>, peer: io::Result<SocketAddr>) -> io::Result<()> {
+    match (local, peer) {
+        (Ok(local), Ok(peer)) if local == peer => Err(ErrorKind::ConnectionRefused.into()),
+        _ => Ok(()),
+    }
 }
 
 /// What an error of connecting means: an address that is none and a permission that is missing are permanent, all else
@@ -244,7 +253,7 @@ pub use with_tokio::*;
 
 #[cfg(all(feature = "net", not(loom)))]
 mod with_tokio {
-    use super::{Connector, judged};
+    use super::{Connector, judged, of_another};
     use crate::Error;
     use std::io;
 
@@ -269,7 +278,12 @@ mod with_tokio {
     ///
     /// [`Error`] with the last attempt's error. An address that is none fails at once.
     pub async fn connect(connector: impl Connector, address: &str) -> Result<tokio::net::TcpStream, Error<io::Error>> {
-        judged(connector).retry(|_| tokio::net::TcpStream::connect(address)).await
+        let connect = async |_| {
+            let stream = tokio::net::TcpStream::connect(address).await?;
+            of_another(stream.local_addr(), stream.peer_addr())?;
+            Ok(stream)
+        };
+        judged(connector).retry(connect).await
     }
 
     /// Connects to a Unix socket on a tokio runtime (feature `net`). A socket file that does not exist yet is waited for.
@@ -322,6 +336,24 @@ pub fn connect_unix_blocking(
 mod tests {
     use super::*;
     use std::net::TcpListener;
+
+    /// As where the system gives out the port that nobody listens on.
+    #[cfg(feature = "net")]
+    #[test]
+    fn nobody_accepts_where_tcp_has_connected_to_itself() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let stream = runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+            let itself = socket.local_addr().unwrap();
+            socket.connect(itself).await.unwrap()
+        });
+        let kind = of_another(stream.local_addr(), stream.peer_addr()).unwrap_err().kind();
+        assert_eq!(kind, ErrorKind::ConnectionRefused);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(of_another(stream.local_addr(), stream.peer_addr()).is_ok());
+    }
 
     /// A listener whose queue of connections is full drops further packets, as a dead host does.
     #[cfg(target_os = "linux")]

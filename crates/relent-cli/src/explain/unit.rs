@@ -6,7 +6,7 @@
 use crate::{
     access,
     links::Step,
-    regular,
+    output, regular,
     talk::{Fault, HushArgs, plain},
     waits::Waits,
 };
@@ -37,7 +37,9 @@ pub(super) type Named = (String, String);
 /// The unit cannot be read, or it and what adds to it are too long or too many.
 pub(super) fn read(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), Fault> {
     if path.as_os_str() == "-" {
-        let text = text("the standard input", Waits(io::stdin().lock()), &mut { LONGEST })?;
+        let name = "the standard input";
+        let input = output::input().map_err(|error| unreadable(name, &error))?;
+        let text = text(name, Waits(input), &mut { LONGEST })?;
         return Ok((("unit".to_owned(), text), Vec::new()));
     }
     let shown = path.display().to_string();
@@ -121,11 +123,15 @@ fn ignored(what: &str, path: &Path, why: &io::Error) -> String {
     format!("the {what} {} is ignored: {}", path.display(), plain(why))
 }
 
+fn unreadable(name: &str, error: &io::Error) -> Fault {
+    Fault::new(format!("cannot read the unit {name}: {}", plain(error)))
+}
+
 /// Reads no more than is `left` for the unit and all that is added to it.
 fn text(name: &str, from: impl Read, left: &mut u64) -> Result<String, Fault> {
     let mut text = String::new();
     let read = from.take(*left + 1).read_to_string(&mut text);
-    read.map_err(|error| Fault::new(format!("cannot read the unit {name}: {}", plain(&error))))?;
+    read.map_err(|error| unreadable(name, &error))?;
     *left = left.checked_sub(text.len() as u64).ok_or_else(|| {
         let added = if *left < LONGEST { ", with those before it," } else { "" };
         Fault::new(format!("the unit {name}{added} is longer than 1 MiB"))

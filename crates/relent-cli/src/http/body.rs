@@ -2,7 +2,7 @@
 //!
 //! What can be read only once (stdin, a pipe) is kept first, in memory up to a megabyte and on disk beyond that.
 
-use crate::{escape::escape, regular, size::Size, talk::Fault, waits::Waits};
+use crate::{escape::escape, output, regular, size::Size, talk::Fault, waits::Waits};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use std::{
@@ -70,7 +70,7 @@ impl Body {
     fn one(data: &str, limit: Option<Duration>) -> Result<Body, Fault> {
         match data.strip_prefix('@') {
             None => Ok(Body::Text(Bytes::copy_from_slice(data.as_bytes()))),
-            Some("-") => within(limit, "standard input".into(), || keep(Waits(io::stdin().lock()))),
+            Some("-") => within(limit, "standard input".into(), || keep(Waits(output::input()?))),
             Some(path) => from_path(Path::new(path), limit),
         }
     }

@@ -16,11 +16,12 @@ use super::{
 };
 use crate::talk::Fault;
 use http::{HeaderMap, Request as Message};
-use hyper_util::client::legacy::connect::Connection;
+use hyper_util::client::legacy::connect::{Connection, HttpInfo};
 use reqwest::Response;
 use rustls::{ClientConfig, pki_types::CertificateDer};
 use std::{
     cell::RefCell,
+    io,
     path::PathBuf,
     sync::{
         Arc,
@@ -251,6 +252,16 @@ impl<S> tower_layer::Layer<S> for Watch {
     }
 }
 
+/// Nobody accepts where TCP has connected to itself, as it does where nobody listens and the system gives out the very port.
+fn of_another(connection: &impl Connection) -> io::Result<()> {
+    let mut seen = http::Extensions::new();
+    connection.connected().get_extras(&mut seen);
+    match seen.get::<HttpInfo>() {
+        Some(info) if info.local_addr() == info.remote_addr() => Err(io::ErrorKind::ConnectionRefused.into()),
+        _ => Ok(()),
+    }
+}
+
 /// A connector under watch.
 #[derive(Clone, Debug)]
 pub(super) struct Watched<S> {
@@ -281,6 +292,7 @@ where
         let (watch, place) = (self.watch.clone(), Place::here());
         Box::pin(async move {
             let connection = connecting.await.map_err(Into::into)?;
+            of_another(&connection)?;
             watch.is_connected.store(true, Ordering::Relaxed);
             Err(place.take(connection))
         })

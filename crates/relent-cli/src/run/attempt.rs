@@ -11,11 +11,11 @@ use super::{
     plan::Plan,
     running::Running,
     signals::Signals,
-    stream::is_pipe,
     terminal::Lent,
 };
 use crate::{
     ignored::Ignored,
+    output::is_pipe,
     program::{self, CannotRun},
     slack,
     stderr::can_be_written_to,

@@ -17,7 +17,7 @@ use super::{
     signals::Signals,
     spool::Spool,
     starting::Starting,
-    stream, terminal,
+    terminal,
     verdict_file::VerdictFile,
     wait::wait,
     ways::Ways,
@@ -27,7 +27,7 @@ use crate::{
     brief::quoted,
     guard::{Answer, Guard, patience},
     json::millis,
-    outer, redact,
+    outer, output, redact,
     talk::Fault,
 };
 use nix::sys::signal::Signal;
@@ -331,7 +331,7 @@ impl Driver<'_> {
                 ((history.successes < enough).then_some(Verdict::Transient), what)
             }
         };
-        history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && stream::nobody_reads());
+        history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
         history.last_one = match () {
             () if ended.went_out => Some("its output is out already"),
             () if ended.unread == Some(How::Exited(0)) => {

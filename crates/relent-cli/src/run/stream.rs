@@ -15,10 +15,7 @@ use std::{
     fs::File,
     io::{self, Read, Stderr, Stdout},
     ops::Range,
-    os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::fs::FileTypeExt,
-    },
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     time::{Duration, Instant},
 };
 
@@ -397,23 +394,6 @@ pub(super) struct Heard {
     pub(super) is_short: bool,
     pub(super) nobody_reads: bool,
     pub(super) went_out: bool,
-}
-
-/// Whether standard output is a pipe whose reader is gone.
-pub(super) fn nobody_reads() -> bool {
-    let stdout = io::stdout();
-    let mut fds = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
-    let is_seen = poll(&mut fds, PollTimeout::ZERO).is_ok_and(|count| count > 0);
-    is_seen
-        && fds[0].revents().is_some_and(|seen| seen.intersects(PollFlags::POLLERR | PollFlags::POLLHUP))
-        && is_pipe(&stdout)
-}
-
-/// Whether it is a pipe or a socket.
-pub(super) fn is_pipe(fd: impl AsFd) -> bool {
-    let file = fd.as_fd().try_clone_to_owned().map(File::from);
-    let kind = file.and_then(|file| file.metadata()).map(|data| data.file_type());
-    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
 }
 
 fn cannot_keep(error: io::Error) -> Fault {

@@ -56,6 +56,27 @@ fn who_has_nothing_to_say_needs_no_output() {
     }
 }
 
+/// Whoever was told to read something does not take what cannot be read for something empty.
+#[test]
+fn an_input_that_cannot_be_read_is_not_empty() {
+    let folder = Folder::new().file("some", "1");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    for what in [
+        &format!("http -q POST -d @- {url}"),
+        &format!("http -q -H @- {url}"),
+        "explain --policy -",
+        "explain --systemd -",
+    ] {
+        for (input, why) in [("<&-", "it is closed"), ("0>/dev/null", "Bad file"), ("0>>some", "Bad file")] {
+            let (said, code) = line(&folder, &format!("relent {what} {input} >/dev/null"));
+            assert!(code == Some(125) && said.contains(why), "{what} {input}: {code:?} {said}");
+        }
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "nothing was sent");
+}
+
 #[test]
 fn machines_hear_of_it_in_their_words() {
     let (said, code) = line(&Folder::new(), "relent explain --json >&-");

@@ -1,6 +1,6 @@
 //! `relent connect`, against listeners of the tests' own.
 
-use crate::binary::{Folder, Outcome, relent};
+use crate::binary::{Folder, Outcome, relent, tool};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -442,4 +442,28 @@ fn what_the_upstream_of_each_target_counted_is_told() {
     assert!(told.iter().any(|event| event["attempts"] == 3 && event["retries"] == 2), "{outcome:?}");
     let outcome = connect(&[&["-q"], &args[..]].concat());
     assert_eq!(outcome.stderr, "");
+}
+
+/// TCP connects to itself where the system gives out the very port that nobody listens on, as it does of every four here.
+#[test]
+#[cfg(target_os = "linux")]
+fn nobody_accepts_where_tcp_has_connected_to_itself() {
+    let made =
+        "ip link set lo up && echo 50000 50003 > /proc/sys/net/ipv4/ip_local_port_range || exit 99; exec relent \"$@\"";
+    let often = ["--max-attempts", "100", "--base", "1us", "--cap", "2us"];
+    for call in [
+        &["connect", "127.0.0.1:50000"][..],
+        &["http", "http://127.0.0.1:50000/"],
+        &["http", "-d", "x", "http://127.0.0.1:50000/"],
+    ] {
+        let mut command = tool("unshare");
+        command.args(["-n", "sh", "-c", made, "sh"]).args(call).args(often).stdin(Stdio::null());
+        let output = command.output().expect("util-linux is there");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() == Some(99) || stderr.contains("unshare:") {
+            eprintln!("SKIPPED nobody_accepts_where_tcp_has_connected_to_itself: it takes root and iproute2");
+            return;
+        }
+        assert!(output.status.code() == Some(1) && stderr.contains("onnection refused"), "{call:?}: {stderr}");
+    }
 }

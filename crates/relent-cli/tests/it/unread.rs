@@ -42,6 +42,17 @@ fn end(child: &mut Child, what: &str) -> ExitStatus {
     }
 }
 
+/// It has nothing to write, and nobody would read it.
+#[test]
+fn who_watches_nothing_goes_with_the_reader() {
+    let folder = Folder::new();
+    assert_eq!(folder.relent(&["store", "migrate", "--store", "sqlite:s.db"]).code, Some(0));
+    let mut command = folder.command(&["upstream", "watch", "--every", "10ms", "--store", "sqlite:s.db"]);
+    let mut child = command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().expect("it is built");
+    drop(child.stdout.take());
+    assert_eq!(end(&mut child, "upstream watch").code(), Some(0));
+}
+
 const LOUD: &str = "head -c 1000000 /dev/zero; sleep 101";
 
 #[test]

@@ -75,6 +75,10 @@ async fn stream(address: &ConnectionAddr, tls: Option<&Tls>) -> Result<Box<dyn S
     let unreachable = |err: io::Error| fault::of(&err.into());
     let tcp = async |host: &str, port: u16| {
         let stream = TcpStream::connect((host, port)).await?;
+        // TCP connects to itself where nobody listens and the system gives out the very port.
+        if stream.local_addr()? == stream.peer_addr()? {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
         stream.set_nodelay(true).map(|()| stream)
     };
     match address {
