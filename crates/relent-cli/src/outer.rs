@@ -4,24 +4,22 @@
 //! milliseconds the attempt had when it started, and `RELENT_VERDICT` names a file for what a failure means. When one
 //! of our own calls is given up, it says so there, so that three attempts around three attempts stay three.
 //!
-//! What relent writes begins with the exit code that it is about (`exit 22: permanent`) and counts only if the attempt
-//! ends with that code: a script that copes with the failure and goes on is judged by its own end, unless that has the same code.
-//! What has no verdict takes back what was said of the same codes before (`exit 1-255:`). The command itself, whose end is the attempt's
-//! whatever it is, speaks of all of them.
+//! What relent writes begins with the exit code that it is about, and with who says it (`exit 22 by 4026531836.77: permanent`), and counts
+//! only if the attempt ends with that code: a script that copes with the failure and goes on is judged by its own end, unless that has the
+//! same code. What the command itself says is about its end, whatever that is. Of all codes (`exit 1-255 by 4026531836.77: permanent`) is what
+//! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77:`).
 
-use crate::regular;
-use nix::{
-    libc::{EMFILE, ENFILE, ENOMEM},
-    unistd::{getpgrp, getpid},
-};
+use crate::{regular, talk::plain};
+use nix::libc::{EMFILE, ENFILE, ENOMEM};
 use relent::{Reason, Verdict};
 use std::{
     env,
-    ffi::{OsStr, OsString},
-    fmt::Display,
+    ffi::OsString,
+    fmt::{self, Display},
+    fs,
     io::{self, Write},
-    os::unix::process::parent_id,
-    path::{Path, PathBuf},
+    os::unix::fs::MetadataExt,
+    path::Path,
     process,
     sync::OnceLock,
     time::{Duration, Instant},
@@ -31,10 +29,10 @@ use std::{
 pub const KEY: &str = "RELENT_KEY";
 /// The variable with the name of the file for verdicts.
 pub const VERDICT: &str = "RELENT_VERDICT";
-/// What the name of that file begins with: who listens stands behind it, and which of its attempts it is.
-pub(crate) const VERDICT_NAME: &str = "verdict-";
 /// All ends but success, whoever it is that ends us, and with whatever code the program around us ends then.
 const ENDS: &str = "1-255";
+/// What is said instead of a verdict of what was not begun.
+pub(crate) const NOT_BEGUN: &str = "not begun";
 /// The variable with the milliseconds that are left.
 pub const DEADLINE_MS: &str = "RELENT_DEADLINE_MS";
 
@@ -83,11 +81,7 @@ pub fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) -> bool {
 /// Tells the caller what an end with this exit code means. Whether that was heard, where anybody listens: who does not hear it judges by
 /// the code.
 pub fn say(verdict: Verdict, exit: u8) -> bool {
-    let line = match is_the_command() {
-        true => line(&word(verdict), ENDS),
-        false => line(&word(verdict), exit),
-    };
-    tell(&line).is_ok()
+    tell(&line(&word(verdict), exit)).is_ok()
 }
 
 /// Tells the caller to begin nothing anew, whatever ends us, until that is taken back: what is done from now on, or was done, may not be done
@@ -100,25 +94,29 @@ pub(crate) fn nothing_again() -> Result<(), Untold> {
     tell(&line(&word(Verdict::Permanent), ENDS))
 }
 
-/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that. After the command itself nothing does, but that it
-/// may be ended before it is seen that it has ended.
+/// Whether the caller would hear what there will be to say.
+///
+/// # Errors
+///
+/// See [`Untold`].
+pub(crate) fn hears() -> Result<(), Untold> {
+    tell("\n")
+}
+
+/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that.
 pub(crate) fn take_back() {
-    if !is_the_command() {
-        let _ = tell(&line("", ENDS));
-    }
+    let _ = tell(&line("", ENDS));
 }
 
-/// The name of the file for the verdicts of what this process starts.
-pub(crate) fn verdict_name(nth: u64) -> String {
-    format!("{VERDICT_NAME}{}-{nth}", process::id())
+/// Takes back what [`nothing_again`] has said, since it was not begun: whoever ends us, it may be begun anew.
+pub(crate) fn was_not_begun() {
+    let _ = tell(&line(NOT_BEGUN, ENDS));
 }
 
-/// Whether whoever listens has started this process as what it runs: with a group of its own, and nobody in between.
-fn is_the_command() -> bool {
-    let path = env::var_os(VERDICT).map(PathBuf::from);
-    let name = path.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
-    let parent = name.and_then(|name| name.strip_prefix(VERDICT_NAME)?.split_once('-')?.0.parse().ok());
-    parent == Some(parent_id()) && getpgrp() == getpid()
+/// Who a process is to those who listen: by its number, and in which namespace of processes it has that.
+pub(crate) fn speaker(pid: u32) -> String {
+    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
+    format!("{namespace}.{pid}")
 }
 
 /// Why the caller has not heard it.
@@ -128,6 +126,13 @@ pub(crate) enum Untold {
     Deaf(io::Error),
     /// It does, and there was no room for it.
     NoRoom(io::Error),
+}
+
+impl Display for Untold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Untold::Deaf(error) | Untold::NoRoom(error)) = self;
+        f.write_str(&plain(error))
+    }
 }
 
 /// Where nobody is to be told, nothing has to be heard.
@@ -143,7 +148,7 @@ fn tell(line: &str) -> Result<(), Untold> {
 }
 
 fn line(word: &str, codes: impl Display) -> String {
-    format!("exit {codes}: {word}").trim_end().to_owned() + "\n"
+    format!("exit {codes} by {}: {word}", speaker(process::id())).trim_end().to_owned() + "\n"
 }
 
 /// A verdict as `RELENT_VERDICT` has it.
@@ -156,10 +161,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_which_end_it_is_about() {
-        assert_eq!(line(&word(Verdict::Permanent), 22), "exit 22: permanent\n");
-        assert_eq!(line(&word(Verdict::After(Duration::from_millis(1500))), 1), "exit 1: after 1.5s\n");
-        assert_eq!(line("", ENDS), "exit 1-255:\n");
+    fn a_line_says_which_end_it_is_about_and_who_says_it() {
+        let me = speaker(process::id());
+        assert_eq!(line(&word(Verdict::Permanent), 22), format!("exit 22 by {me}: permanent\n"));
+        assert_eq!(
+            line(&word(Verdict::After(Duration::from_millis(1500))), 1),
+            format!("exit 1 by {me}: after 1.5s\n")
+        );
+        assert_eq!(line("", ENDS), format!("exit 1-255 by {me}:\n"));
     }
 
     #[test]

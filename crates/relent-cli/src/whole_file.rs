@@ -8,7 +8,7 @@ use crate::{
     inherited,
     links::{self, Place, is_one},
     regular::{self, Or, check},
-    stderr::{PATIENCE, PIECE, has_room},
+    stderr::{PATIENCE, PIECE, has_room, write_some},
     talk::{if_shown, plain},
 };
 use nix::{
@@ -309,7 +309,7 @@ fn reserve(_file: &File, _length: u64) -> io::Result<()> {
 }
 
 /// Writes to who takes it as it comes. On a terminal no line of it looks like a message: names that somebody chose may stand anywhere in it.
-fn through(mut file: &File, bytes: &[u8], is_patience_short: bool) -> io::Result<()> {
+fn through(file: &File, bytes: &[u8], is_patience_short: bool) -> io::Result<()> {
     let text = String::from_utf8_lossy(bytes);
     let shown = if_shown(&text, file);
     let bytes = if file.is_terminal() { shown.as_bytes() } else { bytes };
@@ -318,11 +318,8 @@ fn through(mut file: &File, bytes: &[u8], is_patience_short: bool) -> io::Result
     while !left.is_empty() {
         match has_room(file.as_fd(), patience) {
             Some(false) => return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it")),
-            Some(true) => match file.write(&left[..left.len().min(PIECE)]) {
-                Err(error) if [io::ErrorKind::Interrupted, io::ErrorKind::WouldBlock].contains(&error.kind()) => {}
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                written => left = &left[written?..],
-            },
+            // There may be less room than for a piece.
+            Some(true) => left = &left[write_some(file.as_fd(), &left[..left.len().min(PIECE)])?..],
             None => {}
         }
     }

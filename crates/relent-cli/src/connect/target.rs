@@ -4,12 +4,15 @@ use super::tls::Tls;
 use crate::{redact, system_text};
 use relent::config::BadSetting;
 use rustix::{
-    io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio},
-    net::{AddressFamily, SocketAddrUnix, SocketType, connect, netdevice::name_to_index, socket},
+    io::{Errno, ioctl_fionbio},
+    net::{AddressFamily, SocketAddrUnix, SocketType, connect, netdevice::name_to_index},
 };
 use std::{
-    fmt, io,
+    fmt,
+    fs::File,
+    io::{self, Read},
     net::{Ipv6Addr, SocketAddr},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     str::FromStr,
     time::{Duration, Instant},
@@ -62,12 +65,25 @@ impl Target {
 fn knock_at_all(address: &str, limit: Option<Duration>, is_cut: bool) -> io::Result<()> {
     let began = Instant::now();
     let addresses = match relent::net::resolve(address, limit) {
-        Err(error) if is_not_known(&error) => return Err(io::ErrorKind::NotFound.into()),
+        Err(error) if is_not_known(&error) => return can_look().and(Err(io::ErrorKind::NotFound.into())),
         // A name server that does not answer says nothing of the name.
         addresses => addresses.map_err(io::Error::other)?,
     };
     let ask = |address: SocketAddr, share| relent::net::connect_once(&address.to_string(), share).map(drop);
     each(&addresses, limit.map(|limit| limit.saturating_sub(began.elapsed())), is_cut, &ask)
+}
+
+/// Whether the system's resolver can have looked: what it cannot open, it takes for empty.
+fn can_look() -> io::Result<()> {
+    let looks = || match File::open("/etc/hosts").map(|mut file| file.read(&mut [0]).map(|_| file)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) | Ok(Err(error)) => Err(error),
+        Ok(Ok(file)) => Ok(Some(file)),
+    };
+    // It needs a socket beside that.
+    looks().and_then(|file| looks().map(|another| drop((file, another)))).map_err(|error| {
+        io::Error::other(format!("names cannot be looked up: /etc/hosts: {}", crate::talk::plain(&error)))
+    })
 }
 
 /// The same of addresses, each of which has its share of the time.
@@ -131,13 +147,26 @@ fn knock(path: &Path) -> io::Result<()> {
         Errno::NAMETOOLONG => io::Error::new(io::ErrorKind::InvalidInput, "the path is too long for a socket"),
         error => error.into(),
     })?;
-    let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    let socket = stream_of(AddressFamily::UNIX)?;
     ioctl_fionbio(&socket, true)?;
     match connect(&socket, &address) {
         Err(Errno::AGAIN) => Err(io::Error::new(io::ErrorKind::WouldBlock, "it accepts nobody, and its queue is full")),
         connected => Ok(connected?),
     }
+}
+
+/// A socket that no command gets, though another thread may become one at any moment.
+#[cfg(target_os = "linux")]
+fn stream_of(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+    rustix::net::socket_with(family, SocketType::STREAM, rustix::net::SocketFlags::CLOEXEC, None)
+}
+
+/// A socket that no command gets, but one that another thread becomes in this very moment.
+#[cfg(not(target_os = "linux"))]
+fn stream_of(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+    let socket = rustix::net::socket(family, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(socket)
 }
 
 impl fmt::Display for Target {
@@ -298,7 +327,7 @@ fn version_6(name: &str) -> Result<String, BadSetting> {
     let number = zone.parse().ok().or_else(|| {
         // In URLs the percent sign is written as one (RFC 6874).
         let zone = zone.strip_prefix("25").unwrap_or(zone);
-        let any = socket(AddressFamily::INET6, SocketType::DGRAM, None).ok()?;
+        let any = stream_of(AddressFamily::INET6).ok()?;
         name_to_index(&any, zone).ok()
     });
     let Some(number) = number else {
@@ -384,7 +413,7 @@ mod tests {
     fn who_was_not_waited_for_is_not_gone() {
         use rustix::net::{bind, getsockname, listen};
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
-        let new = || socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        let new = || stream_of(AddressFamily::INET).unwrap();
         let server = new();
         bind(&server, &local).unwrap();
         listen(&server, 0).unwrap();

@@ -71,7 +71,13 @@ impl Body {
         match data.strip_prefix('@') {
             None => Ok(Body::Text(Bytes::copy_from_slice(data.as_bytes()))),
             Some("-") => within(limit, "standard input".into(), || keep(Waits(output::input()?))),
-            Some(path) => from_path(Path::new(path), limit),
+            Some(path) => {
+                // Something empty stands in the place of one that is closed.
+                if ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&path) {
+                    output::input().map_err(|error| unreadable(path, &error))?;
+                }
+                from_path(Path::new(path), limit)
+            }
         }
     }
 

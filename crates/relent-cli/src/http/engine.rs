@@ -2,7 +2,7 @@
 
 use super::{
     attempt::{self, Line, Received, Success, Terms, Trail},
-    client::Recipe,
+    client::{self, Recipe},
     exit,
     failure::{Broken, Failure},
     hedge::{self, Race, Won},
@@ -135,14 +135,23 @@ impl Engine {
         if is_for_machines && !is_told {
             tell_left();
         }
+        let is_ended = matches!(ended, Ended::By(_));
         let is_done = matches!(ended, Ended::ByItself(Ok(0))) && output::has_arrived().is_ok();
         let ended = self.tell(&narrator, ended, &trail);
         if !is_for_machines {
             tell_left();
         }
         // At the very end: until then somebody may kill us.
-        if self.stands.get() && (is_done || self.is_judged.get()) {
-            outer::take_back();
+        if self.stands.get() {
+            let is_known = is_done || self.is_judged.get();
+            if !is_known && !is_ended {
+                outer::say(Verdict::Permanent, ended.as_ref().map_or_else(Fault::code, |code| *code));
+            }
+            match is_ended && !client::has_connected() {
+                true => outer::was_not_begun(),
+                false if is_known || !is_ended => outer::take_back(),
+                false => {}
+            }
         }
         ended.map(ExitCode::from)
     }

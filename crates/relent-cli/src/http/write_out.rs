@@ -152,17 +152,23 @@ fn shown(text: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text.chars());
     while let Some(c) = rest.next() {
         match c {
-            '\u{1b}' | '\u{9b}' => {
-                // One that is for the keyboard or a title has an end of its own; what stands in it is left out with it.
-                let begin = if c == '\u{9b}' { Some('[') } else { rest.next() };
-                let is_end: fn(char) -> bool = match begin {
-                    Some('[') => |c| matches!(c, '@'..='~'),
-                    Some('P' | ']' | 'X' | '^' | '_') => |c| matches!(c, '\u{7}' | '\u{9c}' | '\\'),
-                    Some(' '..='/') => |c| matches!(c, '0'..='~'),
-                    _ => continue,
-                };
-                let _ = rest.find(|c| is_end(*c));
-            }
+            '\u{1b}' | '\u{9b}' => match if c == '\u{9b}' { Some('[') } else { rest.next() } {
+                // Colours go nowhere; whatever else it is may go to where a line begins.
+                Some('[') if rest.find(|c| matches!(c, '@'..='~')) == Some('m') => {}
+                // For the keyboard, or a title, with an end of its own: what stands in it is left out with it.
+                Some('P' | ']' | 'X' | '^' | '_') => {
+                    let mut is_escaped = false;
+                    let _ = rest.find(|c| {
+                        let is_end = matches!(c, '\u{7}' | '\u{9c}') || (is_escaped && *c == '\\');
+                        is_escaped = *c == '\u{1b}';
+                        is_end
+                    });
+                }
+                Some(' '..='/') => {
+                    let _ = rest.next();
+                }
+                _ => out.push('\n'),
+            },
             '\r' | '\u{8}' | '\u{b}' | '\u{c}' | '\u{85}' => out.push('\n'),
             '\n' | '\t' => out.push(c),
             c if c.is_control() => {}
@@ -314,6 +320,10 @@ mod tests {
             "a\u{1b}]0;title\u{7}\\r%{content_type}\u{1b}(B%header{x-b}\n",
             "e\u{8}%{content_type}%header{x-b}\n",
             "a\u{c}%{content_type}%header{x-b}\n",
+            "a\u{1b}[2K\u{1b}[1G%{content_type}%header{x-b}\n",
+            "a\u{1b}[3D%{content_type}%header{x-b}\n",
+            "a\u{1b}E%{content_type}%header{x-b}\n",
+            "\u{1b}]0;C:\\\\x\u{1b}\\\\%{content_type}%header{x-b}\n",
         ] {
             let shown = told(format, Some(80));
             assert!(shown.contains("  error: forged\n") && !shown.contains('\u{1b}'), "{format:?}: {shown:?}");

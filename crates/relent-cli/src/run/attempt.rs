@@ -58,11 +58,12 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     // Who ignores what stops those who ask (in `$(..)` of a shell that people type into) reads an error instead, and never asks.
     let is_lent = terminal && !plan.shares_group && (io::stdout().is_terminal() || Ignored::now().has(Signal::SIGTTIN));
     let lent = if is_lent { Lent::to(&group) } else { None };
+    let pid = child.id();
     let mut running = Running::new(plan, &mut child, input, group, lent, started);
     match running.follow(&mut child, signals) {
         Ok(status) => {
             // Before anybody is waited for: what others write there from now on is not the command's.
-            let said = plan.verdicts.take();
+            let said = plan.verdicts.take(pid);
             let how = How::of(status);
             let verdict = said.about(how.code()).and_then(Result::ok);
             let succeeds = |found| plan.is_enough && is_success(&how, found, verdict, plan.rules);

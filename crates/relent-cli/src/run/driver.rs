@@ -27,7 +27,8 @@ use crate::{
     brief::quoted,
     guard::{Answer, Guard, patience},
     json::millis,
-    outer, output, redact,
+    outer::{self, Untold},
+    output, redact,
     talk::Fault,
 };
 use nix::sys::signal::Signal;
@@ -55,6 +56,8 @@ pub(super) struct Driver<'a> {
     pub(super) patterns: Patterns,
     pub(super) stream: bool,
     pub(super) verdicts: VerdictFile,
+    /// Whether it was said that whoever is above does not hear us.
+    pub(super) is_unheard: bool,
     pub(super) narrator: Narrator,
     pub(super) report: Report,
     pub(super) guard: Guard,
@@ -80,6 +83,8 @@ struct History {
     last: Option<(How, String)>,
     output: Spool,
     verdict: Option<Verdict>,
+    /// Whether somebody was at what may not be done twice when the last attempt ended.
+    is_at_it: bool,
     /// Why there can be no other attempt, if what was kept for it was too much.
     last_one: Option<&'static str>,
     /// Whether nobody reads what is passed on.
@@ -91,6 +96,8 @@ struct History {
 impl Driver<'_> {
     /// Runs the command until it succeeds, the policy gives up or a signal comes.
     pub(super) fn run(mut self, seed: u64) -> Result<Finished, Fault> {
+        // Before anything is begun: afterwards is too late.
+        self.say_unheard(outer::hears());
         let mut call = self.policy.call(Timestamp::ZERO, seed);
         if let Some(limit) = self.limit {
             call = call.deadline_at(Timestamp::ZERO + limit);
@@ -110,7 +117,11 @@ impl Driver<'_> {
                     Ok(outcome) => outcome,
                     Err(fault) => {
                         self.lease.iter().for_each(|lease| lease.fails(&self.narrator));
-                        outer::say(Verdict::Permanent, fault.code());
+                        // What the command is at nobody knows.
+                        match self.verdicts.take(0).is_at_it() {
+                            true => drop(outer::nothing_again()),
+                            false => drop(outer::say(Verdict::Permanent, fault.code())),
+                        }
                         return Err(fault);
                     }
                 },
@@ -245,6 +256,16 @@ impl Driver<'_> {
         Err(Outcome::GaveUp(Reason::Budget))
     }
 
+    /// Says, once, that whoever is above does not hear what there is to say.
+    fn say_unheard(&mut self, said: Result<(), Untold>) {
+        if let Err(untold) = said
+            && !std::mem::replace(&mut self.is_unheard, true)
+        {
+            let told = "the relent run around this one is not told what may not be begun anew";
+            self.narrator.remark(format_args!("{told}: {untold}"));
+        }
+    }
+
     fn say_of_upstream(&mut self) {
         for remark in self.guard.take_remarks() {
             self.narrator.remark(remark);
@@ -331,6 +352,7 @@ impl Driver<'_> {
                 ((history.successes < enough).then_some(Verdict::Transient), what)
             }
         };
+        history.is_at_it = verdict.is_some() && ended.said.is_at_it();
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
         history.last_one = match () {
             () if ended.went_out => Some("its output is out already"),
@@ -390,13 +412,13 @@ impl Driver<'_> {
 
     fn finish(mut self, outcome: Outcome, history: History) -> Finished {
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
-        if let Outcome::GaveUp(reason) = outcome {
-            outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
-        }
-        let has_run = !matches!(outcome, Outcome::Interrupted(_) | Outcome::LeaseLost);
+        let has_run = matches!(outcome, Outcome::Success | Outcome::GaveUp(_));
         // What has run, or must not be begun anew, must not be for what ends us from here on.
         if has_run || history.verdict == Some(Verdict::Permanent) {
-            let _ = outer::nothing_again();
+            self.say_unheard(outer::nothing_again());
+        }
+        if let Outcome::GaveUp(reason) = outcome {
+            outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
         }
         let fence = self.lease.as_ref().map(|lease| lease.fence());
         if let Some(lease) = self.lease.take() {
@@ -418,6 +440,8 @@ impl Driver<'_> {
             exit,
             elapsed: self.started.elapsed(),
         });
+        // Somebody was at something whose end nobody knows: that stands.
+        let has_run = has_run && !history.is_at_it;
         Finished { outcome, exit, has_run, output: history.output, unreported: reported.err() }
     }
 

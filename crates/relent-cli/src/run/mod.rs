@@ -137,6 +137,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
             let CannotRun { problem, hint, .. } = without_verdict_file(&error);
             Fault::new(problem).hint(hint)
         })?,
+        is_unheard: false,
         narrator,
         report: Report::new(args.report.as_deref())?,
         guard: Guard::new(upstream, seed).sharing(sharing.map(|sharing| sharing.hearing(signals.ear()))),
@@ -147,12 +148,12 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let ended = exit(finished, &signals, limit.and_then(|limit| started.checked_add(limit)));
     // Whatever became of its output and its report, it has run.
     let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
-    match code == judged {
-        true if has_run => outer::take_back(),
-        true => {}
-        false => {
-            let _ = outer::nothing_again();
-        }
+    if code != judged {
+        outer::say(relent::Verdict::Permanent, code);
+    }
+    // Whoever has ended it while it wrote may be the limit of who is above.
+    if has_run && signals.ending().is_none() {
+        outer::take_back();
     }
     ended.map(ExitCode::from)
 }

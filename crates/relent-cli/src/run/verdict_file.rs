@@ -4,7 +4,7 @@
 //! can write to the temporary folder can neither put another file in its place nor know its name beforehand.
 
 use super::exit_set::ExitSet;
-use crate::outer::{VERDICT_NAME, verdict_name};
+use crate::outer::{NOT_BEGUN, speaker};
 use nix::{
     dir::Dir,
     errno::Errno,
@@ -15,18 +15,23 @@ use nix::{
 use relent::{Verdict, duration::parse_duration};
 use rustix::fs::{FlockOperation, flock};
 use std::{
+    collections::HashMap,
     ffi::{CStr, CString},
     fs::{self, File, Permissions},
-    io,
+    io::{self, BufRead, BufReader, Read},
     os::{
         fd::AsFd,
         unix::fs::{FileExt, MetadataExt, PermissionsExt},
     },
     path::PathBuf,
+    rc::Rc,
 };
 
 /// How much of an answer is read: its end.
-const LONGEST: u64 = 64 << 10;
+const LONGEST: u64 = 16 << 20;
+
+/// What its names begin with.
+const NAME: &str = "verdict-";
 
 /// The file, for one run: another for each attempt, removed with the value.
 pub(super) struct VerdictFile {
@@ -52,7 +57,7 @@ impl VerdictFile {
             // Where everybody may move what is there, another folder can have taken its name meanwhile.
             as_good_as_new(&mut handle)?;
             unmasked(&handle, Mode::S_IRWXU);
-            let file = make(&handle, &verdict_name(1))?;
+            let file = make(&handle, &name(1))?;
             Ok((handle, file))
         });
         match handle {
@@ -87,7 +92,7 @@ impl VerdictFile {
         // Somebody may have made one of that name.
         for _ in 1..100 {
             self.nth += 1;
-            match make(&self.handle, &verdict_name(self.nth)) {
+            match make(&self.handle, &name(self.nth)) {
                 Err(Errno::EEXIST) => {}
                 made => {
                     self.file = made?;
@@ -100,7 +105,7 @@ impl VerdictFile {
 
     /// Where it is; nowhere if somebody has put another folder in the place of ours, or ours was removed.
     pub(super) fn path(&self) -> Option<PathBuf> {
-        self.is_there().then(|| self.folder.join(verdict_name(self.nth)))
+        self.is_there().then(|| self.folder.join(name(self.nth)))
     }
 
     fn is_there(&self) -> bool {
@@ -112,74 +117,174 @@ impl VerdictFile {
     /// Removes what was made here, and what is left of an attempt has made by its name. By descriptor: what has the folder's name by now may be
     /// anybody's, and what is beside the file is not relent's.
     fn remove_all(&mut self) {
-        let ours = |name: &CStr| name.to_bytes().starts_with(VERDICT_NAME.as_bytes()).then(|| name.to_owned());
+        let ours = |name: &CStr| name.to_bytes().starts_with(NAME.as_bytes()).then(|| name.to_owned());
         let all: Vec<CString> = self.handle.iter().flatten().filter_map(|entry| ours(entry.file_name())).collect();
         for name in all {
             let _ = unlinkat(&self.handle, &*name, UnlinkatFlags::NoRemoveDir);
         }
     }
 
-    /// What the command wrote since the last time.
+    /// What the command, and what it has started, wrote since the last time.
     ///
     /// A file that is gone or cannot be read, and what is no file, says nothing.
-    pub(super) fn take(&self) -> Said {
-        self.read().unwrap_or_default()
+    pub(super) fn take(&self, command: u32) -> Said {
+        self.read(command).unwrap_or_default()
     }
 
-    /// Of the file, if it is one: not of one with another name somewhere, which is no file of ours.
-    fn read(&self) -> Option<Said> {
+    /// Of the file, if it is one: not of another one with another name somewhere, which is no file of ours.
+    fn read(&self, command: u32) -> Option<Said> {
         let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
-        let name = verdict_name(self.nth);
-        match openat(&self.handle, &*name, flags, Mode::empty()) {
-            Ok(opened) => said_in(&File::from(opened)),
+        let name = name(self.nth);
+        let made = self.file.metadata().ok()?;
+        let opened = openat(&self.handle, &*name, flags, Mode::empty()).map(File::from);
+        let file = match &opened {
+            Ok(opened) => {
+                let data = opened.metadata().ok()?;
+                let is_made = (data.dev(), data.ino()) == (made.dev(), made.ino());
+                (is_made || (data.is_file() && data.nlink() == 1)).then_some(opened)?
+            }
             // It may not be opened any more, or nothing may: what was made is open.
             Err(_) => {
                 let named = fstatat(&self.handle, &*name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
-                let made = self.file.metadata().ok()?;
-                let is_there = (named.st_dev, named.st_ino) == (made.dev(), made.ino());
-                is_there.then(|| said_in(&self.file))?
+                ((named.st_dev, named.st_ino) == (made.dev(), made.ino())).then_some(&self.file)?
             }
-        }
+        };
+        let said = said_in(file, &speaker(command)).ok();
+        // What is on a disk that has become one for reading only counts all the same.
+        let _ = file.set_len(0);
+        said
     }
 }
 
-/// What is said in a file, once.
-fn said_in(file: &File) -> Option<Said> {
-    let data = file.metadata().ok().filter(|data| data.is_file() && data.nlink() == 1)?;
-    // The last line counts; of a line that begins before what is read, nothing does.
-    let start = data.len().saturating_sub(LONGEST);
-    let (mut bytes, mut count) = (vec![0; (data.len() - start) as usize], 0);
-    loop {
-        match file.read_at(&mut bytes[count..], start + count as u64) {
-            Ok(0) => break,
-            Ok(more) => count += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
+/// What is said in a file.
+fn said_in(file: &File, command: &str) -> io::Result<Said> {
+    let length = file.metadata()?.len();
+    let start = length.saturating_sub(LONGEST);
+    let mut lines = BufReader::new(From { file, at: start }.take(length - start)).split(b'\n');
+    let mut said = Said::default();
+    // Of a line that begins before what is read, nothing counts, unless there is no other: then nobody knows what it was.
+    let cut = (start > 0).then(|| lines.next()).flatten().transpose()?;
+    for line in lines {
+        said.hear(String::from_utf8_lossy(&line?).trim(), command);
     }
-    // What is on a disk that has become one for reading only counts all the same.
-    let _ = file.set_len(0);
-    Some(Said { text: String::from_utf8_lossy(&bytes[..count]).into_owned(), is_an_end: start > 0 })
+    if cut.is_some() && said.is_nothing() {
+        said.hear("...", command);
+    }
+    Ok(said)
 }
 
-/// What a command has said.
-#[derive(Debug, Default)]
+/// What a text of it says of an exit code, whoever the command is.
+pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
+    let mut said = Said::default();
+    text.lines().for_each(|line| said.hear(line.trim(), "1.1"));
+    said.about(exit)
+}
+
+/// A file from somewhere on, wherever others are in it.
+struct From<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for From<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(into, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// What was said in an attempt.
+#[derive(Debug)]
 pub(super) struct Said {
-    text: String,
-    /// Whether there was more before it.
-    is_an_end: bool,
+    /// By whom nothing is to be begun anew, how often.
+    at_it: HashMap<String, u32>,
+    /// What the command itself has said of its end, whatever that is.
+    own: Option<Rc<str>>,
+    /// What was said last of every code, and the how manieth that was.
+    every: Option<Rc<str>>,
+    nth: u32,
+    /// What was said last of each code, and after the how manieth of every one.
+    of: [Option<(u32, Rc<str>)>; 256],
 }
+
+impl Default for Said {
+    fn default() -> Said {
+        Said { at_it: HashMap::new(), own: None, every: None, nth: 0, of: [const { None }; 256] }
+    }
+}
+
+/// No word of a verdict is so long.
+const A_WORD: usize = 4096;
 
 impl Said {
-    /// What of it is about this exit code: nothing, a verdict, or something that is none.
-    pub(super) fn about(&self, exit: u8) -> Option<Result<Verdict, String>> {
-        match self.text.split_once('\n') {
-            Some((_, rest)) if self.is_an_end && !rest.trim().is_empty() => last(rest, exit),
-            // Nobody knows what the end of a longer line is a part of.
-            _ => last(&self.text, exit)
-                .map(|said| said.map_err(|word| if self.is_an_end { "...".to_owned() } else { word })),
+    fn is_nothing(&self) -> bool {
+        self.at_it.is_empty() && self.own.is_none() && self.every.is_none() && self.of.iter().all(Option::is_none)
+    }
+
+    fn hear(&mut self, line: &str, command: &str) {
+        let line = if line.len() > A_WORD { "..." } else { line };
+        let Some(About { codes, by, word }) = about(line) else {
+            if !line.is_empty() {
+                // Who speaks of every end knows all of it.
+                (self.own, self.every) = (None, Some(line.into()));
+                self.at_it.clear();
+                self.nth += 1;
+            }
+            return;
+        };
+        match by {
+            Some(by) if !codes.is_one() && (word.is_empty() || word == NOT_BEGUN) => {
+                if by == command && word == NOT_BEGUN {
+                    self.own = None;
+                }
+                let is_over = self.at_it.get_mut(by).is_some_and(|times| {
+                    *times -= 1;
+                    *times == 0
+                });
+                if is_over {
+                    self.at_it.remove(by);
+                }
+            }
+            Some(by) => {
+                if !codes.is_one() {
+                    *self.at_it.entry(by.to_owned()).or_default() += 1;
+                }
+                // What it takes back of that is for those who go on: nothing does after the command, but that it may be cut off.
+                if by == command {
+                    self.own = Some(word.into());
+                } else if codes.is_one() {
+                    self.say(&codes, word);
+                }
+            }
+            None => self.say(&codes, word),
         }
     }
+
+    fn say(&mut self, codes: &ExitSet, word: &str) {
+        let word = Some(word).filter(|word| !word.is_empty()).map(|word| (self.nth, word.into()));
+        let all = (0..=255).filter(|code| codes.contains(*code));
+        all.for_each(|code| self.of[usize::from(code)].clone_from(&word));
+    }
+
+    /// Whether somebody was at something that may not be done twice, and has not said what became of it.
+    pub(super) fn is_at_it(&self) -> bool {
+        !self.at_it.is_empty()
+    }
+
+    /// What of it is about this exit code: nothing, a verdict, or something that is none.
+    pub(super) fn about(&self, exit: u8) -> Option<Result<Verdict, String>> {
+        if exit != 0 && self.is_at_it() {
+            return Some(Ok(Verdict::Permanent));
+        }
+        let of_it = self.of[usize::from(exit)].as_ref().filter(|(nth, _)| *nth == self.nth).map(|(_, word)| word);
+        let word = self.own.as_ref().filter(|_| exit != 0).or(of_it).or(self.every.as_ref())?;
+        Some(parse(word).ok_or_else(|| word.to_string()))
+    }
+}
+
+fn name(nth: u64) -> String {
+    format!("{NAME}{nth}")
 }
 
 /// Makes the file, which is not there.
@@ -207,26 +312,6 @@ fn as_good_as_new(folder: &mut Dir) -> nix::Result<()> {
     if is_ours && is_empty { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// The last verdict of a text that is about this exit code and was not taken back, or what stands there in its place. What was said of several
-/// codes stands, whatever was said after it of one: it is for ends that nobody foresees.
-pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
-    let mut said: Vec<(Option<ExitSet>, &str)> = Vec::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let (codes, word) = about(line);
-        if word.is_empty() {
-            let at = said.iter().rposition(|(before, _)| *before == codes);
-            at.map(|at| said.remove(at));
-        } else {
-            said.push((codes, word));
-        }
-    }
-    said.retain(|(codes, _)| codes.as_ref().is_none_or(|codes| codes.contains(exit)));
-    let of_every_end = said.iter().rposition(|(codes, _)| codes.is_none()).unwrap_or(0);
-    let stands = |(codes, _): &&(Option<ExitSet>, _)| codes.as_ref().is_some_and(|codes| !codes.is_one());
-    let (_, word) = said[of_every_end..].iter().rfind(stands).or(said.last())?;
-    Some(parse(word).ok_or_else(|| (*word).to_owned()))
-}
-
 /// Removes the folder as well, if that is still there and has nothing else in it.
 impl Drop for VerdictFile {
     fn drop(&mut self) {
@@ -237,13 +322,19 @@ impl Drop for VerdictFile {
     }
 }
 
-/// What a line says, and about which exit codes: `exit 22: permanent` and `exit 124-125,141: permanent` are about these only.
-fn about(line: &str) -> (Option<ExitSet>, &str) {
-    let parts = line.strip_prefix("exit ").and_then(|rest| rest.split_once(':'));
-    match parts.map(|(codes, word)| (codes.parse(), word)) {
-        Some((Ok(codes), word)) => (Some(codes), word.trim()),
-        _ => (None, line),
-    }
+/// What a line of some exit codes says.
+struct About<'a> {
+    codes: ExitSet,
+    /// Who says it, if that is a relent.
+    by: Option<&'a str>,
+    word: &'a str,
+}
+
+/// `exit 22: permanent`, or as relent says it; nothing of a line that is about no code.
+fn about(line: &str) -> Option<About<'_>> {
+    let (codes, word) = line.strip_prefix("exit ")?.split_once(':')?;
+    let (codes, by) = codes.split_once(" by ").map_or((codes, None), |(codes, by)| (codes, Some(by.trim())));
+    Some(About { codes: codes.parse().ok()?, by, word: word.trim() })
 }
 
 fn parse(word: &str) -> Option<Verdict> {
@@ -311,7 +402,7 @@ mod tests {
         file.renew().unwrap();
         let second = file.path().unwrap().to_owned();
         fs::write(&second, "permanent").unwrap();
-        assert_eq!(file.take().about(1), Some(Ok(Verdict::Permanent)));
+        assert_eq!(file.take(1).about(1), Some(Ok(Verdict::Permanent)));
         // One that is not ours has taken the name: it stays as it is.
         fs::create_dir(first.parent().unwrap()).unwrap();
         fs::write(&first, "kept").unwrap();
@@ -330,11 +421,11 @@ mod tests {
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
         late.write_all(b"permanent\n").unwrap();
         file.renew().unwrap();
-        assert_eq!(file.take().about(0), None);
+        assert_eq!(file.take(1).about(0), None);
         late.write_all(b"permanent\n").unwrap();
         // By the name, too.
         speak(&path);
-        assert_eq!(file.take().about(0), None);
+        assert_eq!(file.take(1).about(0), None);
         let (before, path) = (path, file.path().unwrap());
         assert_ne!(before, path);
         // Whatever has taken its place goes, and what cannot, as a folder, is none.
@@ -348,14 +439,14 @@ mod tests {
         let path = file.path().unwrap();
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert_eq!(file.take().about(0), None);
+        assert_eq!(file.take(1).about(0), None);
         // What stands where the next one would is no verdict.
-        speak(&path.with_file_name(verdict_name(4)));
+        speak(&path.with_file_name(name(4)));
         file.renew().unwrap();
         let next = file.path().unwrap();
-        assert_eq!((file.take().about(0), next.exists()), (None, true));
+        assert_eq!((file.take(1).about(0), next.exists()), (None, true));
         fs::write(&next, "transient").unwrap();
-        assert_eq!(file.take().about(1), Some(Ok(Verdict::Transient)));
+        assert_eq!(file.take(1).about(1), Some(Ok(Verdict::Transient)));
         fs::remove_dir(&path).unwrap();
         drop(file);
         assert!(!path.parent().unwrap().exists());
@@ -408,14 +499,14 @@ mod tests {
     fn the_last_line_counts_and_is_taken_once() {
         let verdict = VerdictFile::create().unwrap();
         let path = verdict.path().unwrap().to_owned();
-        assert_eq!(verdict.take().about(1), None);
+        assert_eq!(verdict.take(1).about(1), None);
         fs::write(&path, "transient\npermanent\n\n").unwrap();
-        assert_eq!(verdict.take().about(1), Some(Ok(Verdict::Permanent)));
-        assert_eq!(verdict.take().about(1), None);
+        assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Permanent)));
+        assert_eq!(verdict.take(1).about(1), None);
         fs::write(&path, "perhaps").unwrap();
-        assert_eq!(verdict.take().about(1), Some(Err("perhaps".to_owned())));
+        assert_eq!(verdict.take(1).about(1), Some(Err("perhaps".to_owned())));
         fs::remove_file(&path).unwrap();
-        assert_eq!(verdict.take().about(1), None);
+        assert_eq!(verdict.take(1).about(1), None);
         drop(verdict);
         assert!(!path.exists() && !path.parent().unwrap().exists());
     }
@@ -424,51 +515,104 @@ mod tests {
     #[test]
     fn the_last_line_counts_however_many_there_are() {
         let verdict = VerdictFile::create().unwrap();
-        for (times, last) in [(500, "permanent\n"), (7000, "permanent"), (70_000, "exit 1: permanent\n\n")] {
+        for (times, last) in [(500, "permanent\n"), (455, "permanent"), (1_700_000, "exit 1: permanent\n\n")] {
             fs::write(verdict.path().unwrap(), "transient\n".repeat(times) + last).unwrap();
-            assert_eq!(verdict.take().about(1), Some(Ok(Verdict::Permanent)), "{times}");
-            assert_eq!(verdict.take().about(1), None);
+            assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Permanent)), "{times}");
+            assert_eq!(verdict.take(1).about(1), None);
         }
-        fs::write(verdict.path().unwrap(), "x".repeat(100_000)).unwrap();
-        assert_eq!(verdict.take().about(1), Some(Err("...".to_owned())));
+        fs::write(verdict.path().unwrap(), "x".repeat(17 << 20)).unwrap();
+        assert_eq!(verdict.take(1).about(1), Some(Err("...".to_owned())));
     }
 
     #[test]
     fn what_is_about_another_end_does_not_count() {
-        let verdict = VerdictFile::create().unwrap();
-        let says = |text: &str| {
-            fs::write(verdict.path().unwrap(), text).unwrap();
-            verdict.take().about(22)
-        };
-        assert_eq!(says("exit 22: permanent\n"), Some(Ok(Verdict::Permanent)));
-        assert_eq!(says("exit 7: permanent\n"), None);
-        assert_eq!(says("transient\nexit 7: permanent\n"), Some(Ok(Verdict::Transient)));
-        assert_eq!(says("exit strategy: none"), Some(Err("exit strategy: none".to_owned())));
-        assert_eq!(says("exit 3,20-30: permanent\nexit 7,23-24: overloaded\n"), Some(Ok(Verdict::Permanent)));
+        for (text, verdict) in [
+            ("exit 22: permanent\n", Some(Ok(Verdict::Permanent))),
+            ("exit 7: permanent\n", None),
+            ("transient\nexit 7: permanent\n", Some(Ok(Verdict::Transient))),
+            ("exit strategy: none", Some(Err("exit strategy: none".to_owned()))),
+            ("exit 3,20-30: permanent\nexit 7,23-24: overloaded\n", Some(Ok(Verdict::Permanent))),
+            ("exit 22: permanent\nexit 20-30: overloaded\n", Some(Ok(Verdict::Overloaded))),
+            ("exit 20-30: permanent\nexit 22:\n", None),
+            ("transient\nexit 20-30: permanent\nexit 22:\n", Some(Ok(Verdict::Transient))),
+            ("exit 22: permanent\ntransient\n", Some(Ok(Verdict::Transient))),
+            ("exit 22 by 1.7: overloaded\n", Some(Ok(Verdict::Overloaded))),
+            ("exit 22 by 1.7: overloaded\nexit 23 by 1.8: permanent\n", Some(Ok(Verdict::Overloaded))),
+        ] {
+            assert_eq!(last(text, 22), verdict, "{text:?}");
+        }
     }
 
+    /// Until the same one takes it back: whoever else speaks, and whatever is said of one code.
     #[test]
-    fn what_was_taken_back_does_not_count() {
+    fn what_somebody_is_at_is_not_begun_anew() {
+        let (seven, eight) = ("exit 1-255 by 1.7: permanent\n", "exit 1-255 by 1.8: permanent\n");
+        let (seven_is_done, eight_is_done) = ("exit 1-255 by 1.7:\n", "exit 1-255 by 1.8:\n");
+        let other = "exit 22 by 1.9: overloaded\n";
+        let permanent = Some(Verdict::Permanent);
         for (text, verdict) in [
-            ("exit 20-30: permanent\nexit 20-30:\n", None),
-            ("exit 20-30: permanent\nexit 22: overloaded\nexit 20-30:\n", Some(Verdict::Overloaded)),
-            ("transient\nexit 20-30: permanent\nexit 20-30:\n", Some(Verdict::Transient)),
-            // One of two that were said at the same time.
-            ("exit 20-30: permanent\nexit 20-30: permanent\nexit 20-30:\n", Some(Verdict::Permanent)),
-            ("exit 22: permanent\nexit 20-30:\n", Some(Verdict::Permanent)),
-            ("exit 22: permanent\nexit  22 :\n", None),
-            ("exit 22:\nexit 22: permanent\n", Some(Verdict::Permanent)),
-            // What was said of several stands until then, whoever else speaks of one.
-            ("exit 1-255: permanent\nexit 22: overloaded\n", Some(Verdict::Permanent)),
-            ("exit 1-255: permanent\nexit 22: overloaded\nexit 1-255:\n", Some(Verdict::Overloaded)),
-            ("exit 1-21: permanent\nexit 22: overloaded\n", Some(Verdict::Overloaded)),
-            ("exit 22-23: overloaded\nexit 1-255: permanent\n", Some(Verdict::Permanent)),
+            ([seven, "", "", ""], permanent),
+            ([seven, seven_is_done, "", ""], None),
+            ([seven, eight, seven_is_done, ""], permanent),
+            ([seven, eight, seven_is_done, eight_is_done], None),
+            ([seven, eight, eight_is_done, seven_is_done], None),
+            ([seven, other, "", ""], permanent),
+            ([seven, other, seven_is_done, ""], Some(Verdict::Overloaded)),
+            // Of another namespace.
+            ([seven, "exit 1-255 by 2.7:\n", "", ""], permanent),
+            // One number again.
+            ([seven, seven, seven_is_done, ""], permanent),
+            ([seven_is_done, seven, "", ""], permanent),
+            ([seven, "exit 1-255:\n", "", ""], permanent),
             // Who speaks of every end knows all of it.
-            ("exit 1-255: permanent\ntransient\n", Some(Verdict::Transient)),
-            ("exit 1-255: permanent\ntransient\nexit 22: overloaded\n", Some(Verdict::Overloaded)),
+            ([seven, "transient\n", "", ""], Some(Verdict::Transient)),
+            ([seven, "transient\n", other, ""], Some(Verdict::Overloaded)),
+            (["transient\n", seven, "", ""], permanent),
         ] {
-            assert_eq!(last(text, 22), verdict.map(Ok), "{text:?}");
+            assert_eq!(last(&text.concat(), 22), verdict.map(Ok), "{text:?}");
+            assert_eq!(last(&text.concat(), 0).is_some(), text.contains(&"transient\n"), "{text:?}");
         }
+    }
+
+    /// Its end is the attempt's, so that nobody goes on after it: it may only be cut off.
+    #[test]
+    fn what_the_command_says_is_about_its_end_whatever_that_is() {
+        let (is_at_it, is_done) = ("exit 1-255 by 1.1: permanent\n", "exit 1-255 by 1.1:\n");
+        for (text, verdict) in [
+            ([is_at_it, "", ""], Some(Verdict::Permanent)),
+            ([is_at_it, is_done, ""], Some(Verdict::Permanent)),
+            ([is_at_it, "exit 1-255 by 1.1: not begun\n", ""], None),
+            (["exit 1-255 by 1.7: permanent\n", "exit 1-255 by 1.7: not begun\n", ""], None),
+            ([is_at_it, "exit 4 by 1.1: overloaded\n", is_done], Some(Verdict::Overloaded)),
+            ([is_at_it, "exit 4 by 1.1: overloaded\n", ""], Some(Verdict::Permanent)),
+            (["exit 5 by 1.1: after 2s\n", "", ""], Some(Verdict::After(Duration::from_secs(2)))),
+            (
+                ["exit 5 by 1.1: after 2s\n", "exit 124 by 1.9: permanent\n", ""],
+                Some(Verdict::After(Duration::from_secs(2))),
+            ),
+            // Somebody else is at it beside the command.
+            (["exit 1-255 by 1.7: permanent\n", "exit 5 by 1.1: after 2s\n", ""], Some(Verdict::Permanent)),
+            ([is_at_it, "transient\n", ""], Some(Verdict::Transient)),
+        ] {
+            assert_eq!(last(&text.concat(), 124), verdict.map(Ok), "{text:?}");
+            assert_eq!(
+                last(&text.concat(), 0),
+                text.contains(&"transient\n").then_some(Ok(Verdict::Transient)),
+                "{text:?}"
+            );
+        }
+    }
+
+    /// However much is said, by ten thousand of a service that has many on their way.
+    #[test]
+    fn what_was_said_long_ago_stands() {
+        let verdict = VerdictFile::create().unwrap();
+        let others: String =
+            (100..10_000).map(|n| format!("exit 1-255 by 1.{n}: permanent\n\nexit 1-255 by 1.{n}:\n")).collect();
+        fs::write(verdict.path().unwrap(), format!("exit 1-255 by 1.7: permanent\n{others}")).unwrap();
+        assert_eq!(verdict.take(1).about(7), Some(Ok(Verdict::Permanent)));
+        fs::write(verdict.path().unwrap(), others).unwrap();
+        assert_eq!(verdict.take(1).about(7), None);
     }
 
     /// A link, a named pipe, a file put in its place by a rename: none of them is believed or waited for.
@@ -482,13 +626,13 @@ mod tests {
         fs::write(other.path(), "permanent").unwrap();
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(other.path(), &path).unwrap();
-        assert_eq!(verdict.take().about(1), None);
+        assert_eq!(verdict.take(1).about(1), None);
         assert_eq!(fs::read_to_string(other.path()).unwrap(), "permanent");
         fs::remove_file(&path).unwrap();
         nix::unistd::mkfifo(&path, Mode::S_IRWXU).unwrap();
-        assert_eq!(verdict.take().about(1), None);
+        assert_eq!(verdict.take(1).about(1), None);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "permanent").unwrap();
-        assert_eq!(verdict.take().about(1), Some(Ok(Verdict::Permanent)), "an atomic write by rename is one");
+        assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Permanent)), "an atomic write by rename is one");
     }
 }

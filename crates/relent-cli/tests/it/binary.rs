@@ -150,6 +150,18 @@ pub(crate) fn shown_on<'a>(
     (String::from_utf8_lossy(&shown).into_owned(), child.wait().expect("it was started").code())
 }
 
+/// What relents have said in `RELENT_VERDICT`, a line each, without who said it.
+pub(crate) fn said_in(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).expect("it is there");
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let anybody =
+        |line: &str| match line.split_once(" by ").and_then(|(exit, rest)| Some((exit, rest.split_once(':')?.1))) {
+            Some((exit, word)) => format!("{exit}:{word}"),
+            None => line.to_owned(),
+        };
+    lines.map(anybody).collect()
+}
+
 /// A terminal of this many rows and columns.
 pub(crate) fn size(rows: u16, columns: u16) -> nix::pty::Winsize {
     nix::pty::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }

@@ -73,6 +73,8 @@ fn an_input_that_cannot_be_read_is_not_empty() {
             assert!(code == Some(125) && said.contains(why), "{what} {input}: {code:?} {said}");
         }
     }
+    let (said, code) = line(&folder, &format!("relent http -q POST -d @/dev/stdin {url} <&-"));
+    assert!(code == Some(125) && said.contains("it is closed"), "{code:?} {said}");
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "nothing was sent");
 }

@@ -113,7 +113,7 @@ impl Leased {
         let watched = watchman.and_then(|mut watchman| {
             // At once: the command may be there before the keeper comes to that, and relent stopped.
             watchman.line.holds(asked.plus(times.tell()), asked.plus(times.kill()));
-            match watchman.comes_up(signals).and_then(|()| watchman.line.try_clone()) {
+            match watchman.comes_up(signals, terms.deadline).and_then(|()| watchman.line.try_clone()) {
                 Ok(line) => Ok((watchman, line)),
                 Err(error) => {
                     watchman.dismiss();

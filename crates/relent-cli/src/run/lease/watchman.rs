@@ -140,13 +140,14 @@ impl Watchman {
     /// # Errors
     ///
     /// It has ended.
-    pub(super) fn comes_up(&mut self, signals: &Signals) -> io::Result<()> {
+    pub(super) fn comes_up(&mut self, signals: &Signals, until: Option<Instant>) -> io::Result<()> {
         /// No machine is so slow that has a lease to keep.
         const LATE: Duration = Duration::from_secs(1);
         let Some(mut word) = self.process.stdout.take() else { return Ok(()) };
         let began = Instant::now();
         while poll(&mut [PollFd::new(word.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(0) {
             let left = LATE.saturating_sub(began.elapsed());
+            let left = until.map_or(left, |until| left.min(until.saturating_duration_since(Instant::now())));
             let of_word = PollFd::new(word.as_fd(), PollFlags::POLLIN);
             // Whoever ends the run now has a command ended that never starts.
             if left.is_zero() || signals.wait_beside(vec![of_word], left).is_some() {

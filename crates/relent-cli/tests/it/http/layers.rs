@@ -4,8 +4,8 @@ use super::{
     command, finish,
     server::{Reply, Server},
 };
-use crate::binary::Folder;
-use std::fs;
+use crate::binary::{Folder, said_in};
+use std::{fs, os::unix::fs::PermissionsExt};
 
 const RELENT: &str = env!("CARGO_BIN_EXE_relent");
 const THREE: [&str; 3] = ["--max-attempts=3", "--base=5ms", "--cap=5ms"];
@@ -222,43 +222,120 @@ fn a_run_that_has_run_is_not_begun_anew_because_it_was_ended_while_it_wrote() {
     }
 }
 
-/// The command itself may be ended before it is seen that it has ended: what it says of its end is of every end, and stands.
+/// What is said before, and at the end.
 #[test]
-fn what_the_command_itself_has_come_to_holds_however_it_is_ended_then() {
-    use std::os::unix::process::CommandExt;
-    let said = |args: &[&str], is_the_command: bool| {
+fn what_is_told_to_the_layer_above() {
+    let said = |args: &[&str]| {
         let folder = Folder::new();
         let path = folder.path().canonicalize().unwrap();
-        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        // As a run names it, which this process is here.
-        let file = path.join(format!("verdict-{}-1", std::process::id()));
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
+        let file = path.join("said");
         fs::write(&file, "").unwrap();
         let mut command = command(&folder, args);
-        if is_the_command {
-            command.process_group(0);
-        }
-        finish({
-            command.env("RELENT_VERDICT", &file);
-            command
-        });
-        fs::read_to_string(file).unwrap().lines().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+        command.env("RELENT_VERDICT", &file);
+        finish(command);
+        said_in(&file).join("; ")
     };
-    let of_a_request = |reply: Reply, is_the_command| {
+    let of_a_request = |reply: Reply, flags: &[&str]| {
         let server = Server::new(vec![reply]);
-        said(&["http", "-q", "--max-attempts=1", "-d", "x", &server.url("/")], is_the_command)
+        said(&[&["http", "-q", "--max-attempts=1", &server.url("/")], flags].concat())
     };
-    let (stands, back) = ("exit 1-255: permanent", "exit 1-255:");
-    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), true), stands);
-    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), false), format!("{stands}; {back}"));
+    let within = |between: &str| format!("exit 1-255: permanent; {between}exit 1-255:");
+    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &["-d", "x"]), within(""));
+    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &[]), "");
     let overloaded = || Reply::new(503, &["Relent-Retry: no"], "");
-    assert_eq!(of_a_request(overloaded(), true), format!("{stands}; exit 1-255: overloaded"));
-    assert_eq!(of_a_request(overloaded(), false), format!("{stands}; exit 4: overloaded; {back}"));
+    assert_eq!(of_a_request(overloaded(), &["-d", "x"]), within("exit 4: overloaded; "));
+    assert_eq!(of_a_request(overloaded(), &[]), "exit 4: overloaded");
+    // What it knows of its end, and nobody knows of the request.
+    let hangs = || Reply::nothing().hang();
+    assert_eq!(
+        of_a_request(Reply::new(200, &[], "ok"), &["-d", "x", "-o", "/dev/full"]),
+        within("exit 125: permanent; ")
+    );
+    let ended = of_a_request(hangs(), &["-d", "x", "--timeout", "300ms"]);
+    assert_eq!(ended, within("exit 124: permanent; exit 124: permanent; "));
     let run = ["run", "-q", "--max-attempts=1", "--", "sh", "-c"];
-    for (end, own) in [("exit 0", ""), ("exit 7", "exit 7: permanent; ")] {
-        let args = [&run[..], &[end]].concat();
-        assert_eq!(said(&args, false), format!("{own}{stands}; {back}"));
-        assert_eq!(said(&args, true), own.replace("7:", "1-255:") + stands);
+    assert_eq!(said(&[&run[..], &["exit 0"]].concat()), within(""));
+    assert_eq!(said(&[&run[..], &["exit 7"]].concat()), within("exit 7: permanent; "));
+}
+
+/// Who is at something beside the command is heard, whatever that says of its own end.
+#[test]
+fn nor_is_one_beside_a_command_that_may_be() {
+    let hangs = Server::new(vec![Reply::nothing().hang()]);
+    let later = Server::new(vec![Reply::new(503, &["Retry-After: 1"], "")]);
+    let folder = Folder::new();
+    let line = format!(
+        "{RELENT} http -q -d x {} & sleep 0.3; exec {RELENT} http -q --max-attempts=1 --max-pushback 10ms {}",
+        hangs.url("/"),
+        later.url("/")
+    );
+    let args = [&["run", "-q", "--max-pushback=1h"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+    let outcome = finish(command(&folder, &args));
+    assert_eq!((hangs.count(), later.count()), (1, 1), "{}", outcome.stderr);
+}
+
+/// A wait that is too long for the inner one may not be for the outer one, whatever is in between.
+#[test]
+fn a_long_wait_is_told_through_all_layers() {
+    let server = Server::new(vec![Reply::new(503, &["Retry-After: 1"], "")]);
+    let inner = [RELENT, "run", "-q", "--max-pushback=10ms", "--", RELENT, "http", "-q", "--max-pushback=10ms"];
+    let url = server.url("/");
+    let args =
+        [&["run", "-q", "--max-pushback=1h", "--max-attempts=2", "--base=5ms", "--"], &inner[..], &[&url]].concat();
+    let outcome = finish(command(&Folder::new(), &args));
+    assert_eq!(server.count(), 2, "{}", outcome.stderr);
+}
+
+/// What a run in between was told of somebody who was ended while at it, it passes on; what it knows of its own end, too.
+#[test]
+fn nor_is_one_that_was_ended_within_a_run_that_goes_on() {
+    let hangs = || Reply::nothing().hang();
+    let run = format!("{RELENT} run -q --max-attempts=1 --");
+    is_sent_once(&[], &format!("{run} timeout -s KILL 0.5 HTTP METHOD URL || exit 9"), hangs, 9);
+    is_sent_once(&[], &format!("{run} timeout 0.5 HTTP METHOD URL || exit 9"), hangs, 9);
+}
+
+/// Whatever came of its output: what it has to say of that is about that end.
+#[test]
+fn a_script_that_goes_on_after_a_run_is_judged_by_its_own_end() {
+    for line in ["RUN seq 1 200000 | head -1; exit 7", "RUN echo >/dev/full; exit 7", "RUN echo | true; exit 7"] {
+        let folder = Folder::new();
+        let line = format!("echo >> ran; {}", line.replace("RUN", &format!("{RELENT} run -q --")));
+        let outcome = finish(command(&folder, &[&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat()));
+        assert_eq!((outcome.code, folder.read("ran").len()), (Some(7), 3), "{line}: {}", outcome.stderr);
     }
+}
+
+/// Nobody holds it for long.
+#[test]
+fn a_lease_that_somebody_holds_is_asked_for_again_by_the_run_around() {
+    let folder = Folder::new();
+    let lease = |held: &[&str], script: &str| {
+        let flags = ["run", "-q", "--store", "sqlite:s.db", "--lease", "L"];
+        [&flags[..], held, &["--", "sh", "-c", script]].concat().into_iter().map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    let own = lease(&[], "touch held; until test -e tried; do sleep 0.01; done");
+    let first = std::thread::scope(|scope| {
+        let first = scope.spawn(|| finish(command(&folder, &own.iter().map(String::as_str).collect::<Vec<_>>())));
+        while !folder.path().join("held").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let inner = lease(&["--lease-held", "fail"], "touch got");
+        // Once an attempt was refused.
+        let args = ["run", "--max-attempts=1000", "--base=5ms", "--cap=5ms", "--", RELENT];
+        let args: Vec<&str> = args.into_iter().chain(inner.iter().map(String::as_str)).collect();
+        let mut outer =
+            command(&folder, &args).stderr(fs::File::create(folder.path().join("said")).unwrap()).spawn().unwrap();
+        while !fs::read_to_string(folder.path().join("said")).unwrap().contains("attempt 1 of") {
+            assert!(outer.try_wait().unwrap().is_none(), "it has given up: {}", folder.read("said"));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        fs::write(folder.path().join("tried"), "").unwrap();
+        assert_eq!(outer.wait().unwrap().code(), Some(0), "{}", folder.read("said"));
+        first.join().unwrap()
+    });
+    assert_eq!((first.code, folder.path().join("got").exists()), (Some(0), true));
 }
 
 /// How long the server wants to be left alone counts, though its page could not be written.
