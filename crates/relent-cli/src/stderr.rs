@@ -76,31 +76,38 @@ impl Write for Said {
     }
 }
 
-/// Writes what there is room for at once; nothing, if a signal came first or there is no room.
+/// Writes to standard output or standard error what there is room for at once; nothing, if a signal came first or there is no room.
 ///
 /// That something can be written does not say how much, nor that nobody else comes first. So what may wait is written to by a
 /// descriptor that does not: the one that is given may be shared with others, whom that would be news to.
 pub(crate) fn write_some(out: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    let written = match way(out) {
-        Way::Own(own) => write(own, bytes),
-        Way::Socket => send(out, bytes, SendFlags::DONTWAIT).map_err(|error| Errno::from_raw(error.raw_os_error())),
-        Way::Plain => write(out, bytes),
-        // Another user's terminal: whoever has room for anything has it for one byte.
-        Way::Foreign => write(out, &bytes[..bytes.len().min(1)]),
-    };
-    match written {
-        Err(Errno::EINTR) => Ok(0),
-        Err(Errno::EAGAIN) => {
-            // There was room, but not for as little as this: nobody is asked for it without a pause.
-            thread::sleep(Duration::from_millis(1));
-            Ok(0)
+    way(out).write_some(out, bytes)
+}
+
+impl Way {
+    /// The same, by this way to it.
+    pub(crate) fn write_some(&self, out: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+        let written = match self {
+            Way::Own(own) => write(own, bytes),
+            Way::Socket => send(out, bytes, SendFlags::DONTWAIT).map_err(|error| Errno::from_raw(error.raw_os_error())),
+            Way::Plain => write(out, bytes),
+            // Another user's terminal: whoever has room for anything has it for one byte.
+            Way::Foreign => write(out, &bytes[..bytes.len().min(1)]),
+        };
+        match written {
+            Err(Errno::EINTR) => Ok(0),
+            Err(Errno::EAGAIN) => {
+                // There was room, but not for as little as this: nobody is asked for it without a pause.
+                thread::sleep(Duration::from_millis(1));
+                Ok(0)
+            }
+            written => Ok(written?),
         }
-        written => Ok(written?),
     }
 }
 
 /// How something is written to without waiting.
-enum Way {
+pub(crate) enum Way {
     /// By a descriptor of our own.
     Own(File),
     Socket,
@@ -110,11 +117,15 @@ enum Way {
     Foreign,
 }
 
-/// How it is done for standard output and standard error.
+/// How it is done for standard output and standard error, which stay what they are.
 fn way(out: BorrowedFd<'_>) -> &'static Way {
     static WAYS: [OnceLock<Way>; 2] = [const { OnceLock::new() }; 2];
     let kept = if out.as_raw_fd() == 1 { &WAYS[0] } else { &WAYS[1] };
-    kept.get_or_init(|| {
+    kept.get_or_init(|| Way::to(out))
+}
+
+impl Way {
+    pub(crate) fn to(out: BorrowedFd<'_>) -> Way {
         let Ok(data) = out.try_clone_to_owned().map(File::from).and_then(|file| file.metadata()) else {
             return Way::Plain;
         };
@@ -137,7 +148,7 @@ fn way(out: BorrowedFd<'_>) -> &'static Way {
             // It takes what it says it has room for.
             None => Way::Plain,
         }
-    })
+    }
 }
 
 /// Whether it is open for more than reading. Of the end of a pipe that is not, the system never says that there is room.

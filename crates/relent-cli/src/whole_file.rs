@@ -8,7 +8,7 @@ use crate::{
     inherited,
     links::{self, Place, is_one},
     regular::{self, Or, check},
-    stderr::{PATIENCE, PIECE, has_room, write_some},
+    stderr::{self, PATIENCE, PIECE, has_room},
     talk::{if_shown, plain},
 };
 use nix::{
@@ -314,12 +314,12 @@ fn through(file: &File, bytes: &[u8], is_patience_short: bool) -> io::Result<()>
     let shown = if_shown(&text, file);
     let bytes = if file.is_terminal() { shown.as_bytes() } else { bytes };
     let patience = if is_patience_short { PATIENCE.try_into().unwrap_or(PollTimeout::MAX) } else { PollTimeout::NONE };
-    let mut left = bytes;
+    let (way, mut left) = (stderr::Way::to(file.as_fd()), bytes);
     while !left.is_empty() {
         match has_room(file.as_fd(), patience) {
             Some(false) => return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it")),
             // There may be less room than for a piece.
-            Some(true) => left = &left[write_some(file.as_fd(), &left[..left.len().min(PIECE)])?..],
+            Some(true) => left = &left[way.write_some(file.as_fd(), &left[..left.len().min(PIECE)])?..],
             None => {}
         }
     }

@@ -338,7 +338,7 @@ mod tests {
     use std::net::TcpListener;
 
     /// As where the system gives out the port that nobody listens on.
-    #[cfg(feature = "net")]
+    #[cfg(all(feature = "net", not(loom)))]
     #[test]
     fn nobody_accepts_where_tcp_has_connected_to_itself() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();

@@ -11,7 +11,7 @@ use std::{
     fmt,
     fs::File,
     io::{self, Read},
-    net::{Ipv6Addr, SocketAddr},
+    net::{Ipv6Addr, SocketAddr, UdpSocket},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     str::FromStr,
@@ -69,7 +69,13 @@ fn knock_at_all(address: &str, limit: Option<Duration>, is_cut: bool) -> io::Res
         // A name server that does not answer says nothing of the name.
         addresses => addresses.map_err(io::Error::other)?,
     };
-    let ask = |address: SocketAddr, share| relent::net::connect_once(&address.to_string(), share).map(drop);
+    let ask = |address: SocketAddr, share| match relent::net::connect_once(&address.to_string(), share) {
+        // Or else it has no port more to ask from.
+        Err(error) if error.raw_os_error() == Some(Errno::ADDRNOTAVAIL.raw_os_error()) && !has_a_way_to(address) => {
+            Err(Errno::AFNOSUPPORT.into())
+        }
+        asked => asked.map(drop),
+    };
     each(&addresses, limit.map(|limit| limit.saturating_sub(began.elapsed())), is_cut, &ask)
 }
 
@@ -116,12 +122,19 @@ fn each(
     unheard.map_or(gone, Err)
 }
 
+/// Whether this machine has an address to speak with that one from. Nothing is sent.
+fn has_a_way_to(address: SocketAddr) -> bool {
+    let from: SocketAddr = match address {
+        SocketAddr::V4(_) => ([0; 4], 0).into(),
+        SocketAddr::V6(_) => ([0; 16], 0).into(),
+    };
+    UdpSocket::bind(from).and_then(|socket| socket.connect(address)).is_ok()
+}
+
 /// Whether an error says that this machine speaks with nobody in that way, as where it has IPv4 alone: then what the addresses of the
 /// other kind say counts.
 fn is_of_no_family_of_ours(error: &io::Error) -> bool {
-    [Errno::ADDRNOTAVAIL, Errno::NETUNREACH, Errno::AFNOSUPPORT]
-        .iter()
-        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    [Errno::NETUNREACH, Errno::AFNOSUPPORT].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// Whether the resolver says that there is no such name, or no address of it. It has no number for that here, but these words in the
@@ -449,7 +462,7 @@ mod tests {
             .unwrap_err()
             .raw_os_error()
         };
-        let (no, refused, net) = (Errno::ADDRNOTAVAIL, Errno::CONNREFUSED, Errno::NETUNREACH);
+        let (no, refused, net) = (Errno::AFNOSUPPORT, Errno::CONNREFUSED, Errno::NETUNREACH);
         for (answers, counts) in [
             ([no, refused, refused], refused),
             ([net, refused, refused], refused),
@@ -458,6 +471,9 @@ mod tests {
             ([no, no, no], no),
             ([net, refused, net], net),
             ([refused, refused, net], net),
+            // Nobody was asked there, for want of a port.
+            ([refused, Errno::ADDRNOTAVAIL, refused], Errno::ADDRNOTAVAIL),
+            ([Errno::ADDRNOTAVAIL, refused, refused], Errno::ADDRNOTAVAIL),
         ] {
             assert_eq!(found(answers), Some(counts.raw_os_error()), "{answers:?}");
         }

@@ -96,7 +96,7 @@ fn who_waits_for_nobody_is_waited_for() {
         (&["http", "-X", "PUT", "-d", "@/dev/stdin", "-o", "/dev/stdout", &url], &long),
         (&["http", "-w", "%{http_code}\\n", "-H", "@-", "-d", "x", &url], "X-One: 1\nX-Two: 2\n"),
         (&["run", "--max-attempts", "1", "--", "sh", "-c", "cat; echo said >&2; exit 3"], &long),
-        (&["run", "--stream", "--", "cat"], "one\ntwo\n"),
+        (&["run", "--stream", "--", "sh", "-c", "sleep 0.3; cat"], "one\ntwo\n"),
         (&["explain", "--policy", "-"], "base = \"2s\"\ncap = \"9s\"\n"),
         (&["explain", "--systemd", "-"], unit),
         (&["explain", "--seed", "1", "--json", "--max-attempts", "5000"], ""),

@@ -426,3 +426,28 @@ fn a_reader_that_is_slow_gets_everything() {
         assert!(all == b"y\n".repeat(500_000), "{more:?}: {} bytes", all.len());
     }
 }
+
+/// Whatever was said on standard error before: each has its own way.
+#[test]
+fn what_is_for_a_pipe_goes_there() {
+    let folder = Folder::new()
+        .file("s.toml", "seeds = 1\n[clients]\ncount = 20\n[server]\ncapacity = 50\n[policy.a]\nbase = '1s'\n");
+    for (args, begin) in [
+        (&["run", "-v", "--report", "/dev/fd/3", "--", "sh", "-c", "exit 3"][..], "{"),
+        (&["simulate", "-v", "s.toml", "--csv", "/dev/fd/3"], "scenario,policy,"),
+        (&["simulate", "-v", "s.toml", "--csv", "fifo"], "scenario,policy,"),
+    ] {
+        let fifo = folder.path().join("fifo");
+        let _ = nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU);
+        let fast = ["--max-attempts", "2", "--base", "1ms"];
+        let (head, rest) = args.split_at(2);
+        let args = if args[0] == "run" { [head, &fast[..], rest].concat() } else { args.to_vec() };
+        let line = "cat fifo > got & exec 3>fifo; \"$@\" 2>&1 >/dev/null | cat > said; exec 3>&-; wait";
+        let mut command = Command::new("sh");
+        command.args(["-c", line, "sh", env!("CARGO_BIN_EXE_relent")]).args(&args).current_dir(folder.path());
+        let status = command.env("RELENT_CONFIG", "none").stdin(Stdio::null()).status().expect("there is a shell");
+        let (got, said) = (folder.read("got"), folder.read("said"));
+        assert!(status.success() && got.starts_with(begin) && got.ends_with('\n'), "{args:?}: {got:?} {said}");
+        assert!(!said.contains(got.trim()), "{args:?}: {said}");
+    }
+}

@@ -140,7 +140,11 @@ fn upstreams_of(role: &Role<'_>, control: &Control) -> Vec<Upstream> {
         let breaker = upstream.its_breaker().map(Breaker::for_one_thread);
         breaker.into_iter().fold(upstream, Upstream::breaker)
     };
-    control.each(processes as usize).map(|_| one()).collect()
+    // A list that grows leaves its former places behind, which are many megabytes.
+    let mut all = Vec::new();
+    let _ = all.try_reserve_exact(processes as usize);
+    all.extend(control.each(processes as usize).map(|_| one()));
+    all
 }
 
 /// Whether upstreams of this kind are the same before and after a call, so that one is as good as many.
