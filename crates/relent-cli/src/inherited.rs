@@ -35,6 +35,9 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<File>> {
             found => found.map(Some),
         };
     }
+    if is_of_each_opening(&data) {
+        return handed_out(number).map(Some);
+    }
     let at_once = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     match OpenOptions::new().write(true).custom_flags(at_once.bits()).open(way) {
         Err(error) if kind.is_fifo() && error.raw_os_error() == Some(Errno::ENXIO as i32) => Err(error),
@@ -45,6 +48,14 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<File>> {
             Ok(Some(again))
         }
     }
+}
+
+/// Whether it may be another thing when it is opened again: the master of a terminal (`/dev/ptmx`), and the terminal of a session, which may
+/// be another's by now (`/dev/tty`).
+#[cfg(target_os = "linux")]
+pub(crate) fn is_of_each_opening(data: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    data.file_type().is_char_device() && [0, 2].map(|minor| nix::sys::stat::makedev(5, minor)).contains(&data.rdev())
 }
 
 /// How it is open here.
@@ -92,6 +103,12 @@ fn number(path: &Path) -> Option<i32> {
         path = folder.join(fs::read_link(folder.join(path.file_name()?)).ok()?);
     }
     None
+}
+
+/// Elsewhere none is known.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_of_each_opening(_data: &std::fs::Metadata) -> bool {
+    false
 }
 
 /// Elsewhere such paths are devices, which the system duplicates.

@@ -19,7 +19,7 @@ use std::{
     fs,
     io::{self, Write},
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
     process,
     sync::OnceLock,
     time::{Duration, Instant},
@@ -29,6 +29,8 @@ use std::{
 pub const KEY: &str = "RELENT_KEY";
 /// The variable with the name of the file for verdicts.
 pub const VERDICT: &str = "RELENT_VERDICT";
+/// The variable with the names of those of the runs around that one, the nearest first: for what may not be begun anew by any of them.
+pub(crate) const ABOVE: &str = "RELENT_VERDICTS_ABOVE";
 /// All ends but success, whoever it is that ends us, and with whatever code the program around us ends then.
 const ENDS: &str = "1-255";
 /// What is said instead of a verdict of what was not begun.
@@ -91,7 +93,7 @@ pub fn say(verdict: Verdict, exit: u8) -> bool {
 ///
 /// See [`Untold`].
 pub(crate) fn nothing_again() -> Result<(), Untold> {
-    tell(&line(&word(Verdict::Permanent), ENDS))
+    tell_all(&line(&word(Verdict::Permanent), ENDS))
 }
 
 /// Whether the caller would hear what there will be to say.
@@ -105,12 +107,12 @@ pub(crate) fn hears() -> Result<(), Untold> {
 
 /// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that.
 pub(crate) fn take_back() {
-    let _ = tell(&line("", ENDS));
+    let _ = tell_all(&line("", ENDS));
 }
 
 /// Takes back what [`nothing_again`] has said, since it was not begun: whoever ends us, it may be begun anew.
 pub(crate) fn was_not_begun() {
-    let _ = tell(&line(NOT_BEGUN, ENDS));
+    let _ = tell_all(&line(NOT_BEGUN, ENDS));
 }
 
 /// Who a process is to those who listen: by its number, and in which namespace of processes it has that.
@@ -135,10 +137,38 @@ impl Display for Untold {
     }
 }
 
-/// Where nobody is to be told, nothing has to be heard.
+/// Whose file that is. Where nobody is to be told, nothing has to be heard.
+fn listener() -> Option<PathBuf> {
+    env::var_os(VERDICT).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// The files of all runs around what a run starts, but its own, as [`ABOVE`] has them.
+pub(crate) fn all_above() -> Option<OsString> {
+    let nearest = listener()?;
+    env::join_paths([nearest].into_iter().chain(above())).ok()
+}
+
+fn above() -> Vec<PathBuf> {
+    let all = env::var_os(ABOVE).unwrap_or_default();
+    env::split_paths(&all).filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
 fn tell(line: &str) -> Result<(), Untold> {
-    let Some(path) = env::var_os(VERDICT).filter(|path| !path.is_empty()) else { return Ok(()) };
-    let mut file = regular::append(Path::new(&path)).map_err(|error| match error.raw_os_error() {
+    listener().map_or(Ok(()), |path| tell_to(&path, line))
+}
+
+/// Tells the runs around that one, too: it may not come to that any more. One that does not hear has said so.
+fn tell_all(line: &str) -> Result<(), Untold> {
+    let Some(nearest) = listener() else { return Ok(()) };
+    tell_to(&nearest, line)?;
+    above().iter().try_for_each(|path| match tell_to(path, line) {
+        Err(Untold::Deaf(_)) => Ok(()),
+        told => told,
+    })
+}
+
+fn tell_to(path: &Path, line: &str) -> Result<(), Untold> {
+    let mut file = regular::append(path).map_err(|error| match error.raw_os_error() {
         Some(EMFILE | ENFILE | ENOMEM) => Untold::NoRoom(error),
         _ => Untold::Deaf(error),
     })?;

@@ -123,7 +123,8 @@ pub fn text(name: &str, most: u64) -> io::Result<String> {
 ///
 /// It cannot be read, has more, or is a pipe that does not end.
 pub(crate) fn standard_input(most: u64) -> io::Result<Vec<u8>> {
-    of_standard_input(output::input()?, most, PATIENCE)
+    let bytes = of_standard_input(output::input()?, most, PATIENCE)?;
+    output::input_has_ended().map(|()| bytes)
 }
 
 /// The bytes of a file or of a pipe, of which there may be at most `most`.

@@ -16,12 +16,12 @@ pub fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// The columns of the terminal: `COLUMNS` where it is set, else what stdout says if it is a terminal.
+/// The columns of the terminal: what stdout says if it is one, and no more than `COLUMNS` says where that is set.
 pub fn columns() -> Option<usize> {
     said_or_asked(io::stdout())
 }
 
-/// The columns of what something is printed to, if it is a terminal: `COLUMNS` where it is set, else what it says, or 80.
+/// The columns of what something is printed to, if it is a terminal: what that says, and no more than `COLUMNS`, or 80.
 pub(crate) fn columns_of(out: impl AsFd) -> Option<usize> {
     let out = out.as_fd();
     out.is_terminal().then(|| said_or_asked(out).unwrap_or(USUAL))
@@ -30,11 +30,14 @@ pub(crate) fn columns_of(out: impl AsFd) -> Option<usize> {
 /// The columns of a terminal that does not say how many it has, as one on a serial line.
 const USUAL: usize = 80;
 
+/// Who says that there are more than there are has another terminal in mind.
 fn said_or_asked(out: impl AsFd) -> Option<usize> {
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
-    let asked =
-        || rustix::termios::tcgetwinsize(out).ok().map(|size| if size.ws_col > 0 { size.ws_col.into() } else { USUAL });
-    said.or_else(asked)
+    let asked = rustix::termios::tcgetwinsize(out).ok().map(|size| usize::from(size.ws_col));
+    match asked.filter(|columns| *columns > 0) {
+        Some(has) => Some(said.map_or(has, |said| has.min(said))),
+        None => said.or(asked.map(|_| USUAL)),
+    }
 }
 
 /// The rows and the columns that stderr has now: 24 and 80 where it does not say.

@@ -4,6 +4,7 @@
 //! A stopped pager or a hung connection would else decide when a run ends: no `--timeout` and no signal counts in a write
 //! that waits.
 
+use crate::inherited;
 use nix::{
     errno::Errno,
     fcntl::OFlag,
@@ -135,6 +136,9 @@ impl Way {
         }
         if !kind.is_fifo() && !is_terminal {
             return Way::Plain;
+        }
+        if inherited::is_of_each_opening(&data) {
+            return Way::Foreign;
         }
         let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         let path = format!("/proc/self/fd/{}", out.as_raw_fd());

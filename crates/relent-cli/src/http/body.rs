@@ -70,7 +70,10 @@ impl Body {
     fn one(data: &str, limit: Option<Duration>) -> Result<Body, Fault> {
         match data.strip_prefix('@') {
             None => Ok(Body::Text(Bytes::copy_from_slice(data.as_bytes()))),
-            Some("-") => within(limit, "standard input".into(), || keep(Waits(output::input()?))),
+            Some("-") => within(limit, "standard input".into(), || {
+                let kept = keep(Waits(output::input()?))?;
+                output::input_has_ended().map(|()| kept)
+            }),
             Some(path) => {
                 // Something empty stands in the place of one that is closed.
                 if ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&path) {

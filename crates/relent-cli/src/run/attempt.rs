@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     ignored::Ignored,
+    outer,
     output::is_pipe,
     program::{self, CannotRun},
     slack,
@@ -99,7 +100,13 @@ fn spawn(command: &mut Command, plan: &Plan<'_>, input: &mut Input) -> Result<io
     let (out, err) = outputs(plan);
     let environment = plan.environment.iter().map(|(name, value)| (name, value));
     // That of a run around this one is not the command's: the first attempt has none before it.
-    command.env_remove(LAST_EXIT).envs(environment).stdin(input.stdio()?).stdout(out).stderr(err);
+    command
+        .env_remove(LAST_EXIT)
+        .env_remove(outer::ABOVE)
+        .envs(environment)
+        .stdin(input.stdio()?)
+        .stdout(out)
+        .stderr(err);
     if !plan.shares_group {
         command.process_group(0);
     }

@@ -85,6 +85,8 @@ struct History {
     verdict: Option<Verdict>,
     /// Whether somebody was at what may not be done twice when the last attempt ended.
     is_at_it: bool,
+    /// Whether the command has said what its end means.
+    is_said: bool,
     /// Why there can be no other attempt, if what was kept for it was too much.
     last_one: Option<&'static str>,
     /// Whether nobody reads what is passed on.
@@ -314,6 +316,9 @@ impl Driver<'_> {
             (outer::VERDICT, self.verdicts.path().map(Into::into).unwrap_or_default()),
             self.mark.variable(),
         ];
+        if let Some(above) = outer::all_above() {
+            environment.push((outer::ABOVE, above));
+        }
         if let Some(limit) = limit {
             environment.push((outer::DEADLINE_MS, outer::millis(limit)));
         }
@@ -337,6 +342,7 @@ impl Driver<'_> {
             };
             said.inspect_err(no_verdict).ok()
         });
+        let is_said = said.is_some();
         let (verdict, what) = match judge(&ended, said, &self.args.failure) {
             Judged::Failure(verdict, what) => {
                 history.successes = 0;
@@ -352,7 +358,8 @@ impl Driver<'_> {
                 ((history.successes < enough).then_some(Verdict::Transient), what)
             }
         };
-        history.is_at_it = verdict.is_some() && ended.said.is_at_it();
+        history.is_at_it = ended.said.is_at_it();
+        history.is_said = is_said;
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
         history.last_one = match () {
             () if ended.went_out => Some("its output is out already"),
@@ -413,9 +420,13 @@ impl Driver<'_> {
     fn finish(mut self, outcome: Outcome, history: History) -> Finished {
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
         let has_run = matches!(outcome, Outcome::Success | Outcome::GaveUp(_));
-        // What has run, or must not be begun anew, must not be for what ends us from here on.
-        if has_run || history.verdict == Some(Verdict::Permanent) {
+        // What has run, or is under way, must not be begun anew for what ends us from here on.
+        if has_run || history.is_at_it {
             self.say_unheard(outer::nothing_again());
+        } else if history.is_said && history.verdict == Some(Verdict::Permanent) {
+            // Nor for who has ended us, whose limit it may have been.
+            outer::say(Verdict::Permanent, exit);
+            outer::say(Verdict::Permanent, How::TimedOut.code());
         }
         if let Outcome::GaveUp(reason) = outcome {
             outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);

@@ -151,8 +151,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     if code != judged {
         outer::say(relent::Verdict::Permanent, code);
     }
-    // Whoever has ended it while it wrote may be the limit of who is above.
-    if has_run && signals.ending().is_none() {
+    // Whoever has cut it off while it wrote may be the limit of who is above.
+    if has_run && (code == judged || signals.ending().is_none()) {
         outer::take_back();
     }
     ended.map(ExitCode::from)

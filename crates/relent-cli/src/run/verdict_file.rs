@@ -124,7 +124,7 @@ impl VerdictFile {
         }
     }
 
-    /// What the command, and what it has started, wrote since the last time.
+    /// What the command, and what it has started, wrote.
     ///
     /// A file that is gone or cannot be read, and what is no file, says nothing.
     pub(super) fn take(&self, command: u32) -> Said {
@@ -133,7 +133,7 @@ impl VerdictFile {
 
     /// Of the file, if it is one: not of another one with another name somewhere, which is no file of ours.
     fn read(&self, command: u32) -> Option<Said> {
-        let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let name = name(self.nth);
         let made = self.file.metadata().ok()?;
         let opened = openat(&self.handle, &*name, flags, Mode::empty()).map(File::from);
@@ -149,10 +149,7 @@ impl VerdictFile {
                 ((named.st_dev, named.st_ino) == (made.dev(), made.ino())).then_some(&self.file)?
             }
         };
-        let said = said_in(file, &speaker(command)).ok();
-        // What is on a disk that has become one for reading only counts all the same.
-        let _ = file.set_len(0);
-        said
+        said_in(file, &speaker(command)).ok()
     }
 }
 
@@ -225,10 +222,12 @@ impl Said {
     fn hear(&mut self, line: &str, command: &str) {
         let line = if line.len() > A_WORD { "..." } else { line };
         let Some(About { codes, by, word }) = about(line) else {
-            if !line.is_empty() {
-                // Who speaks of every end knows all of it.
-                (self.own, self.every) = (None, Some(line.into()));
+            // Who speaks of every end knows all of it; what is no verdict, as the beginning of a line, takes nothing back.
+            if parse(line).is_some() {
                 self.at_it.clear();
+            }
+            if !line.is_empty() {
+                (self.own, self.every) = (None, Some(line.into()));
                 self.nth += 1;
             }
             return;
@@ -496,13 +495,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_counts_and_is_taken_once() {
+    fn the_last_line_counts() {
         let verdict = VerdictFile::create().unwrap();
         let path = verdict.path().unwrap().to_owned();
         assert_eq!(verdict.take(1).about(1), None);
         fs::write(&path, "transient\npermanent\n\n").unwrap();
         assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Permanent)));
-        assert_eq!(verdict.take(1).about(1), None);
         fs::write(&path, "perhaps").unwrap();
         assert_eq!(verdict.take(1).about(1), Some(Err("perhaps".to_owned())));
         fs::remove_file(&path).unwrap();
@@ -518,7 +516,6 @@ mod tests {
         for (times, last) in [(500, "permanent\n"), (455, "permanent"), (1_700_000, "exit 1: permanent\n\n")] {
             fs::write(verdict.path().unwrap(), "transient\n".repeat(times) + last).unwrap();
             assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Permanent)), "{times}");
-            assert_eq!(verdict.take(1).about(1), None);
         }
         fs::write(verdict.path().unwrap(), "x".repeat(17 << 20)).unwrap();
         assert_eq!(verdict.take(1).about(1), Some(Err("...".to_owned())));
@@ -567,10 +564,14 @@ mod tests {
             // Who speaks of every end knows all of it.
             ([seven, "transient\n", "", ""], Some(Verdict::Transient)),
             ([seven, "transient\n", other, ""], Some(Verdict::Overloaded)),
+            // What there was no room for.
+            ([seven, "exit 1-255 by 1.\n", "", ""], permanent),
+            ([seven, "exit 1-2\n", "perhaps\n", ""], permanent),
             (["transient\n", seven, "", ""], permanent),
         ] {
             assert_eq!(last(&text.concat(), 22), verdict.map(Ok), "{text:?}");
-            assert_eq!(last(&text.concat(), 0).is_some(), text.contains(&"transient\n"), "{text:?}");
+            let of_a_success = last(&text.concat(), 0).is_some_and(|said| said.is_ok());
+            assert_eq!(of_a_success, text.contains(&"transient\n"), "{text:?}");
         }
     }
 

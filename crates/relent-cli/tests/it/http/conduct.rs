@@ -54,6 +54,60 @@ fn a_terminal_that_is_named_obeys_no_more() {
     assert!(!shown.contains("ELF"), "{shown:?}");
 }
 
+/// What was typed before may be a part of it.
+#[test]
+fn a_terminal_that_goes_away_has_not_ended_the_body() {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    let server = Server::new(vec![Reply::ok("")]);
+    for typed in ["", "half\n"] {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        fcntl(&terminal.slave, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
+        fcntl(&terminal.master, FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC)).unwrap();
+        let mut master = fs::File::from(terminal.master);
+        std::io::Write::write_all(&mut master, typed.as_bytes()).unwrap();
+        let folder = Folder::new();
+        let mut command = command(&folder, &["http", "-q", "POST", "-d", "@-", &server.url("/")]);
+        let child = command.stdin(terminal.slave).stderr(Stdio::piped()).spawn().unwrap();
+        drop(command);
+        thread::sleep(Duration::from_millis(300));
+        drop(master);
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(125) && said.contains("cannot read standard input"), "{typed:?}: {said}");
+    }
+    assert_eq!(server.count(), 0);
+}
+
+/// Opened once more, it would be another terminal's.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_other_end_of_a_terminal_gets_what_is_written_to_it() {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    use std::io::Read;
+    let server = Server::new(vec![Reply::ok("one\n")]);
+    for flags in [&[][..], &["-o", "/dev/stdout"], &["-o", "/dev/null", "-w", "one\\n"]] {
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        fcntl(&terminal.slave, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
+        let folder = Folder::new();
+        let mut command = command(&folder, &[&["http", "-q"], flags, &[&server.url("/")]].concat());
+        let status = command.stdout(terminal.master.try_clone().unwrap()).status().unwrap();
+        let mut got = [0; 16];
+        let read = fs::File::from(terminal.slave)
+            .read(&mut got)
+            .map(|count| String::from_utf8_lossy(&got[..count]).into_owned());
+        assert_eq!((status.code(), read.ok().as_deref()), (Some(0), Some("one\n")), "{flags:?}");
+    }
+    // And of standard error.
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    fcntl(&terminal.slave, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
+    let folder = Folder::new();
+    let mut command = command(&folder, &["http", "--nonsense"]);
+    command.env("NO_COLOR", "1").stderr(terminal.master.try_clone().unwrap()).status().unwrap();
+    let mut got = [0; 512];
+    let count = fs::File::from(terminal.slave).read(&mut got).unwrap_or_default();
+    assert!(got[..count].starts_with(b"error: "), "{:?}", String::from_utf8_lossy(&got[..count]));
+}
+
 /// What a server wrote into a header is shown, and not obeyed.
 #[test]
 fn a_terminal_obeys_no_header() {

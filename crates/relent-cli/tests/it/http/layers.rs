@@ -294,6 +294,26 @@ fn nor_is_one_that_was_ended_within_a_run_that_goes_on() {
     let run = format!("{RELENT} run -q --max-attempts=1 --");
     is_sent_once(&[], &format!("{run} timeout -s KILL 0.5 HTTP METHOD URL || exit 9"), hangs, 9);
     is_sent_once(&[], &format!("{run} timeout 0.5 HTTP METHOD URL || exit 9"), hangs, 9);
+    // Whoever is around that has ended before it could.
+    is_sent_once(&["--attempt-timeout=500ms"], &format!("{run} sh -c 'HTTP METHOD URL'; exit 7"), hangs, 124);
+    let until = "until test -e got; do sleep 0.01; done; rm got";
+    is_sent_once(&[], &format!("{run} {run} sh -c 'HTTP METHOD URL' & {until}; exit 7"), hangs, 7);
+    // Its command has succeeded, and has left it.
+    is_sent_once(&[], &format!("{run} sh -c 'HTTP METHOD URL & {until}'; exit 9"), hangs, 9);
+}
+
+/// What a run within says when it is ended is about what was under way, and about nothing else.
+#[test]
+fn a_script_that_goes_on_after_a_run_that_was_ended_is_judged_by_its_own_end() {
+    for line in [
+        "timeout 0.3 RUN --retry-on-exit 75 -- sleep 5; exit 7",
+        "timeout 0.3 RUN -- sh -c 'trap \"exit 0\" TERM; while :; do sleep 0.01; done'; exit 7",
+    ] {
+        let folder = Folder::new();
+        let line = format!("echo >> ran; {}", line.replace("RUN", &format!("{RELENT} run -q")));
+        let outcome = finish(command(&folder, &[&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat()));
+        assert_eq!((outcome.code, folder.read("ran").len()), (Some(7), 3), "{line}: {}", outcome.stderr);
+    }
 }
 
 /// Whatever came of its output: what it has to say of that is about that end.
