@@ -327,17 +327,17 @@ pub(crate) fn without_messages_within(text: &str, columns: usize) -> Cow<'_, str
     Cow::Owned(broken_at(&all, columns).into_owned())
 }
 
+/// The same, unless it is JSON, which is for programs.
+pub(crate) fn answer(text: &str, is_json: bool) -> Cow<'_, str> {
+    if is_json { Cow::Borrowed(text) } else { without_messages(text) }
+}
+
 /// A page, a drawing or a table, which are for files, where it is a terminal that gets them.
 pub(crate) fn if_shown<'a>(text: &'a str, out: impl AsFd) -> Cow<'a, str> {
     match screen::columns_of(out) {
         Some(columns) => Cow::Owned(without_messages_within(&in_its_characters(text), columns).into_owned()),
         None => Cow::Borrowed(text),
     }
-}
-
-/// The same, unless it is JSON, which is for programs.
-pub(crate) fn answer(text: &str, is_json: bool) -> Cow<'_, str> {
-    if is_json { Cow::Borrowed(text) } else { without_messages(text) }
 }
 
 /// A text in which relent has messages of its own: lines that a terminal would break where what follows may look like one are broken here. What

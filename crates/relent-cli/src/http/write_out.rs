@@ -154,7 +154,10 @@ fn shown(text: &str) -> String {
         match c {
             '\u{1b}' | '\u{9b}' => match if c == '\u{9b}' { Some('[') } else { rest.next() } {
                 // Colours go nowhere; whatever else it is may go to where a line begins.
-                Some('[') if rest.find(|c| matches!(c, '@'..='~')) == Some('m') => {}
+                Some('[') => {
+                    let end = rest.find(|c| matches!(c, '@'..='~'));
+                    out.extend((end != Some('m')).then_some('\n'));
+                }
                 // For the keyboard, or a title, with an end of its own: what stands in it is left out with it.
                 Some('P' | ']' | 'X' | '^' | '_') => {
                     let mut is_escaped = false;

@@ -1,6 +1,6 @@
 //! How an attempt went, and how its command ended.
 
-use super::{group::Group, patterns::Found, spool::Spool, verdict_file::Said};
+use super::{group::Group, patterns::Found, said::Said, spool::Spool};
 use crate::program::CannotRun;
 use nix::sys::signal::Signal;
 use std::{

@@ -5,10 +5,10 @@ use std::{ops::RangeInclusive, str::FromStr};
 
 /// A set of exit codes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ExitSet(Vec<RangeInclusive<u8>>);
+pub(super) struct ExitSet(Vec<RangeInclusive<u8>>);
 
 impl ExitSet {
-    pub(crate) fn contains(&self, code: u8) -> bool {
+    pub(super) fn contains(&self, code: u8) -> bool {
         self.0.iter().any(|range| range.contains(&code))
     }
 

@@ -3,7 +3,7 @@
 use super::{
     exit_set::ExitSet,
     patterns::{Pattern, Patterns, Search},
-    verdict_file,
+    said,
 };
 use crate::promises::is_refused;
 
@@ -20,8 +20,8 @@ pub fn exit_set(text: &str) {
 
 /// What a command wrote to `RELENT_VERDICT` is a verdict that reads as what was written, or is none.
 pub fn verdict(text: &str, exit: u8) {
-    if let Some(Ok(verdict)) = verdict_file::last(text, exit) {
-        let again = verdict_file::last(&format!("exit {exit}: {verdict}"), exit);
+    if let Some(Ok(verdict)) = said::last(text, exit) {
+        let again = said::last(&format!("exit {exit}: {verdict}"), exit);
         assert_eq!(again, Some(Ok(verdict)), "{text:?}");
     }
 }

@@ -32,6 +32,7 @@ mod plan;
 mod processes;
 mod report;
 mod running;
+mod said;
 mod setsid;
 mod signals;
 mod spool;

@@ -11,11 +11,11 @@ use super::{
     lease::Leased,
     patterns::Found,
     plan::Plan,
+    said::Said,
     signals::{Signals, is_ending, is_from_people, poll_timeout},
     spool::Spool,
     stream::{Heard, Stream, Target},
     terminal::{self, Lent, Unattainable},
-    verdict_file::Said,
     ways::{LOOK, SAY_AFTER, Ways},
 };
 use crate::talk::{Fault, plain};

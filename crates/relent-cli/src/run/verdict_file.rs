@@ -3,8 +3,8 @@
 //! It stands in a folder of its own that nobody else can enter, and is reached through that folder's descriptor: whoever
 //! can write to the temporary folder can neither put another file in its place nor know its name beforehand.
 
-use super::exit_set::ExitSet;
-use crate::outer::{NOT_BEGUN, speaker};
+use super::said::Said;
+use crate::outer::speaker;
 use nix::{
     dir::Dir,
     errno::Errno,
@@ -12,10 +12,8 @@ use nix::{
     sys::stat::{Mode, fchmod, fstat, fstatat},
     unistd::{UnlinkatFlags, geteuid, unlinkat},
 };
-use relent::{Verdict, duration::parse_duration};
 use rustix::fs::{FlockOperation, flock};
 use std::{
-    collections::HashMap,
     ffi::{CStr, CString},
     fs::{self, File, Permissions},
     io::{self, BufRead, BufReader, Read},
@@ -24,7 +22,6 @@ use std::{
         unix::fs::{FileExt, MetadataExt, PermissionsExt},
     },
     path::PathBuf,
-    rc::Rc,
 };
 
 /// How much of an answer is read: its end.
@@ -170,13 +167,6 @@ fn said_in(file: &File, command: &str) -> io::Result<Said> {
     Ok(said)
 }
 
-/// What a text of it says of an exit code, whoever the command is.
-pub(super) fn last(text: &str, exit: u8) -> Option<Result<Verdict, String>> {
-    let mut said = Said::default();
-    text.lines().for_each(|line| said.hear(line.trim(), "1.1"));
-    said.about(exit)
-}
-
 /// A file from somewhere on, wherever others are in it.
 struct From<'a> {
     file: &'a File,
@@ -188,97 +178,6 @@ impl Read for From<'_> {
         let count = self.file.read_at(into, self.at)?;
         self.at += count as u64;
         Ok(count)
-    }
-}
-
-/// What was said in an attempt.
-#[derive(Debug)]
-pub(super) struct Said {
-    /// By whom nothing is to be begun anew, how often.
-    at_it: HashMap<String, u32>,
-    /// What the command itself has said of its end, whatever that is.
-    own: Option<Rc<str>>,
-    /// What was said last of every code, and the how manieth that was.
-    every: Option<Rc<str>>,
-    nth: u32,
-    /// What was said last of each code, and after the how manieth of every one.
-    of: [Option<(u32, Rc<str>)>; 256],
-}
-
-impl Default for Said {
-    fn default() -> Said {
-        Said { at_it: HashMap::new(), own: None, every: None, nth: 0, of: [const { None }; 256] }
-    }
-}
-
-/// No word of a verdict is so long.
-const A_WORD: usize = 4096;
-
-impl Said {
-    fn is_nothing(&self) -> bool {
-        self.at_it.is_empty() && self.own.is_none() && self.every.is_none() && self.of.iter().all(Option::is_none)
-    }
-
-    fn hear(&mut self, line: &str, command: &str) {
-        let line = if line.len() > A_WORD { "..." } else { line };
-        let Some(About { codes, by, word }) = about(line) else {
-            // Who speaks of every end knows all of it; what is no verdict, as the beginning of a line, takes nothing back.
-            if parse(line).is_some() {
-                self.at_it.clear();
-            }
-            if !line.is_empty() {
-                (self.own, self.every) = (None, Some(line.into()));
-                self.nth += 1;
-            }
-            return;
-        };
-        match by {
-            Some(by) if !codes.is_one() && (word.is_empty() || word == NOT_BEGUN) => {
-                if by == command && word == NOT_BEGUN {
-                    self.own = None;
-                }
-                let is_over = self.at_it.get_mut(by).is_some_and(|times| {
-                    *times -= 1;
-                    *times == 0
-                });
-                if is_over {
-                    self.at_it.remove(by);
-                }
-            }
-            Some(by) => {
-                if !codes.is_one() {
-                    *self.at_it.entry(by.to_owned()).or_default() += 1;
-                }
-                // What it takes back of that is for those who go on: nothing does after the command, but that it may be cut off.
-                if by == command {
-                    self.own = Some(word.into());
-                } else if codes.is_one() {
-                    self.say(&codes, word);
-                }
-            }
-            None => self.say(&codes, word),
-        }
-    }
-
-    fn say(&mut self, codes: &ExitSet, word: &str) {
-        let word = Some(word).filter(|word| !word.is_empty()).map(|word| (self.nth, word.into()));
-        let all = (0..=255).filter(|code| codes.contains(*code));
-        all.for_each(|code| self.of[usize::from(code)].clone_from(&word));
-    }
-
-    /// Whether somebody was at something that may not be done twice, and has not said what became of it.
-    pub(super) fn is_at_it(&self) -> bool {
-        !self.at_it.is_empty()
-    }
-
-    /// What of it is about this exit code: nothing, a verdict, or something that is none.
-    pub(super) fn about(&self, exit: u8) -> Option<Result<Verdict, String>> {
-        if exit != 0 && self.is_at_it() {
-            return Some(Ok(Verdict::Permanent));
-        }
-        let of_it = self.of[usize::from(exit)].as_ref().filter(|(nth, _)| *nth == self.nth).map(|(_, word)| word);
-        let word = self.own.as_ref().filter(|_| exit != 0).or(of_it).or(self.every.as_ref())?;
-        Some(parse(word).ok_or_else(|| word.to_string()))
     }
 }
 
@@ -321,36 +220,10 @@ impl Drop for VerdictFile {
     }
 }
 
-/// What a line of some exit codes says.
-struct About<'a> {
-    codes: ExitSet,
-    /// Who says it, if that is a relent.
-    by: Option<&'a str>,
-    word: &'a str,
-}
-
-/// `exit 22: permanent`, or as relent says it; nothing of a line that is about no code.
-fn about(line: &str) -> Option<About<'_>> {
-    let (codes, word) = line.strip_prefix("exit ")?.split_once(':')?;
-    let (codes, by) = codes.split_once(" by ").map_or((codes, None), |(codes, by)| (codes, Some(by.trim())));
-    Some(About { codes: codes.parse().ok()?, by, word: word.trim() })
-}
-
-fn parse(word: &str) -> Option<Verdict> {
-    match word {
-        "transient" => Some(Verdict::Transient),
-        "permanent" => Some(Verdict::Permanent),
-        "overloaded" => Some(Verdict::Overloaded),
-        _ => {
-            let after = word.strip_prefix("after")?.strip_prefix([' ', '\t', '=', ':'])?;
-            parse_duration(after).ok().map(Verdict::After)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use relent::Verdict;
     use std::io::Write;
 
     /// Where everybody may move what is there, another can take the place of the one that was made before it is opened: a neighbour's,
@@ -481,19 +354,6 @@ mod tests {
         fs::remove_dir_all(&folder).unwrap();
     }
 
-    use std::time::Duration;
-
-    #[test]
-    fn the_words_of_a_verdict() {
-        assert_eq!(parse("transient"), Some(Verdict::Transient));
-        assert_eq!(parse("permanent"), Some(Verdict::Permanent));
-        assert_eq!(parse("overloaded"), Some(Verdict::Overloaded));
-        assert_eq!(parse("after 30s"), Some(Verdict::After(Duration::from_secs(30))));
-        assert_eq!(parse("after 30"), None);
-        assert_eq!(parse("afterwards"), None);
-        assert_eq!(parse("perhaps"), None);
-    }
-
     #[test]
     fn the_last_line_counts() {
         let verdict = VerdictFile::create().unwrap();
@@ -519,89 +379,6 @@ mod tests {
         }
         fs::write(verdict.path().unwrap(), "x".repeat(17 << 20)).unwrap();
         assert_eq!(verdict.take(1).about(1), Some(Err("...".to_owned())));
-    }
-
-    #[test]
-    fn what_is_about_another_end_does_not_count() {
-        for (text, verdict) in [
-            ("exit 22: permanent\n", Some(Ok(Verdict::Permanent))),
-            ("exit 7: permanent\n", None),
-            ("transient\nexit 7: permanent\n", Some(Ok(Verdict::Transient))),
-            ("exit strategy: none", Some(Err("exit strategy: none".to_owned()))),
-            ("exit 3,20-30: permanent\nexit 7,23-24: overloaded\n", Some(Ok(Verdict::Permanent))),
-            ("exit 22: permanent\nexit 20-30: overloaded\n", Some(Ok(Verdict::Overloaded))),
-            ("exit 20-30: permanent\nexit 22:\n", None),
-            ("transient\nexit 20-30: permanent\nexit 22:\n", Some(Ok(Verdict::Transient))),
-            ("exit 22: permanent\ntransient\n", Some(Ok(Verdict::Transient))),
-            ("exit 22 by 1.7: overloaded\n", Some(Ok(Verdict::Overloaded))),
-            ("exit 22 by 1.7: overloaded\nexit 23 by 1.8: permanent\n", Some(Ok(Verdict::Overloaded))),
-        ] {
-            assert_eq!(last(text, 22), verdict, "{text:?}");
-        }
-    }
-
-    /// Until the same one takes it back: whoever else speaks, and whatever is said of one code.
-    #[test]
-    fn what_somebody_is_at_is_not_begun_anew() {
-        let (seven, eight) = ("exit 1-255 by 1.7: permanent\n", "exit 1-255 by 1.8: permanent\n");
-        let (seven_is_done, eight_is_done) = ("exit 1-255 by 1.7:\n", "exit 1-255 by 1.8:\n");
-        let other = "exit 22 by 1.9: overloaded\n";
-        let permanent = Some(Verdict::Permanent);
-        for (text, verdict) in [
-            ([seven, "", "", ""], permanent),
-            ([seven, seven_is_done, "", ""], None),
-            ([seven, eight, seven_is_done, ""], permanent),
-            ([seven, eight, seven_is_done, eight_is_done], None),
-            ([seven, eight, eight_is_done, seven_is_done], None),
-            ([seven, other, "", ""], permanent),
-            ([seven, other, seven_is_done, ""], Some(Verdict::Overloaded)),
-            // Of another namespace.
-            ([seven, "exit 1-255 by 2.7:\n", "", ""], permanent),
-            // One number again.
-            ([seven, seven, seven_is_done, ""], permanent),
-            ([seven_is_done, seven, "", ""], permanent),
-            ([seven, "exit 1-255:\n", "", ""], permanent),
-            // Who speaks of every end knows all of it.
-            ([seven, "transient\n", "", ""], Some(Verdict::Transient)),
-            ([seven, "transient\n", other, ""], Some(Verdict::Overloaded)),
-            // What there was no room for.
-            ([seven, "exit 1-255 by 1.\n", "", ""], permanent),
-            ([seven, "exit 1-2\n", "perhaps\n", ""], permanent),
-            (["transient\n", seven, "", ""], permanent),
-        ] {
-            assert_eq!(last(&text.concat(), 22), verdict.map(Ok), "{text:?}");
-            let of_a_success = last(&text.concat(), 0).is_some_and(|said| said.is_ok());
-            assert_eq!(of_a_success, text.contains(&"transient\n"), "{text:?}");
-        }
-    }
-
-    /// Its end is the attempt's, so that nobody goes on after it: it may only be cut off.
-    #[test]
-    fn what_the_command_says_is_about_its_end_whatever_that_is() {
-        let (is_at_it, is_done) = ("exit 1-255 by 1.1: permanent\n", "exit 1-255 by 1.1:\n");
-        for (text, verdict) in [
-            ([is_at_it, "", ""], Some(Verdict::Permanent)),
-            ([is_at_it, is_done, ""], Some(Verdict::Permanent)),
-            ([is_at_it, "exit 1-255 by 1.1: not begun\n", ""], None),
-            (["exit 1-255 by 1.7: permanent\n", "exit 1-255 by 1.7: not begun\n", ""], None),
-            ([is_at_it, "exit 4 by 1.1: overloaded\n", is_done], Some(Verdict::Overloaded)),
-            ([is_at_it, "exit 4 by 1.1: overloaded\n", ""], Some(Verdict::Permanent)),
-            (["exit 5 by 1.1: after 2s\n", "", ""], Some(Verdict::After(Duration::from_secs(2)))),
-            (
-                ["exit 5 by 1.1: after 2s\n", "exit 124 by 1.9: permanent\n", ""],
-                Some(Verdict::After(Duration::from_secs(2))),
-            ),
-            // Somebody else is at it beside the command.
-            (["exit 1-255 by 1.7: permanent\n", "exit 5 by 1.1: after 2s\n", ""], Some(Verdict::Permanent)),
-            ([is_at_it, "transient\n", ""], Some(Verdict::Transient)),
-        ] {
-            assert_eq!(last(&text.concat(), 124), verdict.map(Ok), "{text:?}");
-            assert_eq!(
-                last(&text.concat(), 0),
-                text.contains(&"transient\n").then_some(Ok(Verdict::Transient)),
-                "{text:?}"
-            );
-        }
     }
 
     /// However much is said, by ten thousand of a service that has many on their way.

@@ -38,7 +38,7 @@ use std::{
         unix::process::CommandExt,
     },
     path::Path,
-    process::{Child, Command, ExitCode, Stdio},
+    process::{Child, ChildStdout, Command, ExitCode, Stdio},
     sync::{
         Arc,
         atomic::AtomicBool,
@@ -145,7 +145,10 @@ impl Watchman {
         const LATE: Duration = Duration::from_secs(1);
         let Some(mut word) = self.process.stdout.take() else { return Ok(()) };
         let began = Instant::now();
-        while poll(&mut [PollFd::new(word.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(0) {
+        let has_spoken = |word: &ChildStdout| {
+            poll(&mut [PollFd::new(word.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+        };
+        while !has_spoken(&word) {
             let left = LATE.saturating_sub(began.elapsed());
             let left = until.map_or(left, |until| left.min(until.saturating_duration_since(Instant::now())));
             let of_word = PollFd::new(word.as_fd(), PollFlags::POLLIN);

@@ -302,26 +302,18 @@ fn nor_is_one_that_was_ended_within_a_run_that_goes_on() {
     is_sent_once(&[], &format!("{run} sh -c 'HTTP METHOD URL & {until}'; exit 9"), hangs, 9);
 }
 
-/// What a run within says when it is ended is about what was under way, and about nothing else.
+/// Whatever came of its output, and also if it was ended: what it has to say of that is about that end, and of what was under way.
 #[test]
-fn a_script_that_goes_on_after_a_run_that_was_ended_is_judged_by_its_own_end() {
+fn a_script_that_goes_on_after_a_run_is_judged_by_its_own_end() {
     for line in [
+        "RUN -- seq 1 200000 | head -1; exit 7",
+        "RUN -- echo >/dev/full; exit 7",
+        "RUN -- echo | true; exit 7",
         "timeout 0.3 RUN --retry-on-exit 75 -- sleep 5; exit 7",
         "timeout 0.3 RUN -- sh -c 'trap \"exit 0\" TERM; while :; do sleep 0.01; done'; exit 7",
     ] {
         let folder = Folder::new();
         let line = format!("echo >> ran; {}", line.replace("RUN", &format!("{RELENT} run -q")));
-        let outcome = finish(command(&folder, &[&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat()));
-        assert_eq!((outcome.code, folder.read("ran").len()), (Some(7), 3), "{line}: {}", outcome.stderr);
-    }
-}
-
-/// Whatever came of its output: what it has to say of that is about that end.
-#[test]
-fn a_script_that_goes_on_after_a_run_is_judged_by_its_own_end() {
-    for line in ["RUN seq 1 200000 | head -1; exit 7", "RUN echo >/dev/full; exit 7", "RUN echo | true; exit 7"] {
-        let folder = Folder::new();
-        let line = format!("echo >> ran; {}", line.replace("RUN", &format!("{RELENT} run -q --")));
         let outcome = finish(command(&folder, &[&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat()));
         assert_eq!((outcome.code, folder.read("ran").len()), (Some(7), 3), "{line}: {}", outcome.stderr);
     }
