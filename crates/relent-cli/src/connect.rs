@@ -26,6 +26,7 @@ use self::{
 };
 use crate::{
     dumps, ear,
+    found_limits::Attempt,
     guard::{self, Guard},
     outer,
     policy_args::CallArgs,
@@ -138,7 +139,8 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
         return Err(Fault::new(format!("{} targets are too many", args.targets.len()))
             .hint(format!("up to {MOST_TARGETS} are waited for at once")));
     }
-    let policy = args.policy.policy_said_within(ATTEMPT_TIMEOUT, args.talk)?;
+    let own = Attempt { most: ATTEMPT_TIMEOUT, is_proof: args.invert };
+    let policy = args.policy.policy_said_within(own, args.talk)?;
     let whole = args.policy.whole();
     let described = guard::unhedged(&args.upstream, &whole, args.talk, "a target is called once at a time")?;
     let config = &whole.whole_file()?.config;

@@ -7,7 +7,8 @@
 
 use crate::{
     escape::escape,
-    found_limits, outer,
+    found_limits::{self, Attempt},
+    outer,
     policy_file::{Beside, PolicyFile},
     talk::{self, Fault, TalkArgs},
     topic,
@@ -112,7 +113,7 @@ pub struct PolicyArgs {
 
     /// How long an attempt takes at most where nothing is said, if the command limits that by itself.
     #[arg(skip)]
-    pub(crate) own_attempt: Option<Duration>,
+    pub(crate) own_attempt: Option<Attempt>,
 
     /// What the file says, read once.
     #[arg(skip)]
@@ -151,12 +152,12 @@ impl CallArgs {
     /// # Errors
     ///
     /// As [`policy`](PolicyArgs::policy).
-    pub fn policy_said_within(&self, attempt: Duration, talk: TalkArgs) -> Result<Policy, Fault> {
+    pub(crate) fn policy_said_within(&self, attempt: Attempt, talk: TalkArgs) -> Result<Policy, Fault> {
         let whole = PolicyArgs { own_attempt: Some(attempt), ..self.whole() };
         let policy = whole.said(talk)?;
         let said = whole.flags()?.over(whole.file()?).attempt_timeout;
         Ok(match policy.settings().attempt_timeout {
-            None if said.is_none() => policy.attempt_timeout(attempt),
+            None if said.is_none() => policy.attempt_timeout(attempt.most),
             _ => policy,
         })
     }

@@ -1,10 +1,12 @@
 //! What relent limits by itself, and a `relent.toml` that nobody named cannot take away.
 
 use crate::binary::{Folder, Outcome};
+use rustix::net::{AddressFamily, SocketType, socket};
 use std::{
     io::{Read, Write},
-    net::TcpListener,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
     thread,
+    time::Duration,
 };
 
 const USED: &str = "relent: policy \"x\" of relent.toml, found in this folder\n";
@@ -57,6 +59,31 @@ fn a_silent_server_does_not_hold_connect() {
             });
         }
     });
+}
+
+/// A listener whose queue is full lets nobody in and says nothing, as a host that is slow for a moment.
+#[test]
+fn a_slow_host_is_not_gone_because_a_folder_says_so() {
+    let full = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&full, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    rustix::net::listen(&full, 0).unwrap();
+    let full = TcpListener::from(full);
+    let target = full.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(stream) = TcpStream::connect_timeout(&target, Duration::from_millis(200)) {
+        waiting.push(stream);
+    }
+    let folder = with("attempt_timeout = '20ms'");
+    let inverted = |flags: &[&str]| {
+        folder.relent(&[&["connect", "--invert", "--timeout", "200ms", &target.to_string()], flags].concat())
+    };
+    let told = left_out("attempt_timeout", "5s", "relent.toml", "--attempt-timeout").replace("longer", "shorter");
+    let cut = inverted(&[]);
+    assert!(cut.stderr.starts_with(&format!("{USED}{told}")) && cut.code == Some(124), "{cut:?}");
+    for said in [["--attempt-timeout", "20ms"], ["--policy", "relent.toml"]] {
+        let gone = inverted(&said);
+        assert!(!gone.stderr.contains("left out") && gone.code == Some(0), "what is said counts: {gone:?}");
+    }
 }
 
 /// One answer of a server that is busy for longer than anybody would wait, and what is made of it.
