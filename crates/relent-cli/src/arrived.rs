@@ -2,6 +2,7 @@
 //! a file is closed that there was no room for it. No disk is waited for where the system itself would not wait for it at the end.
 
 use std::{
+    fs::File,
     io,
     os::fd::{AsFd, BorrowedFd},
 };
@@ -14,6 +15,19 @@ use std::{
 /// It has not. Where there is no second descriptor, that is not known.
 pub(crate) fn check(file: impl AsFd) -> io::Result<()> {
     undisturbed(|| close_another(file.as_fd()))
+}
+
+/// Looks whether all that was written to a temporary file is there to be read back.
+///
+/// # Errors
+///
+/// It is not.
+pub(crate) fn is_kept(file: &File, length: u64) -> io::Result<()> {
+    check(file)?;
+    match file.metadata()?.len() < length {
+        true => Err(io::Error::other("its file system has lost a part of it")),
+        false => Ok(()),
+    }
 }
 
 fn close_another(file: BorrowedFd<'_>) -> io::Result<()> {
@@ -63,5 +77,13 @@ pub(crate) mod tests {
         let file = tempfile::tempfile().unwrap();
         assert!(check(&file).is_ok() && check(&file).is_ok(), "the file itself stays open");
         assert!(file.metadata().is_ok());
+    }
+
+    #[test]
+    fn what_is_shorter_than_what_was_written_was_lost() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(10).unwrap();
+        assert!(is_kept(&file, 10).is_ok() && is_kept(&file, 11).is_err());
+        assert!(refused(|| is_kept(&file, 10)).is_err());
     }
 }

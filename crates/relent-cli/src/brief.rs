@@ -38,15 +38,19 @@ fn fewer(text: &str) -> Cow<'_, str> {
     if !text.lines().any(is_long) && text.lines().nth(MOST.1).is_none() {
         return Cow::Borrowed(text);
     }
-    let short = |line| match is_long(line) {
-        true => format!("{}...", cut(line, MOST.0 - 3).0),
-        false => line.to_owned(),
-    };
-    let mut lines: Vec<String> = text.lines().take(MOST.1).map(short).collect();
+    let mut lines: Vec<String> = text.lines().take(MOST.1).map(|line| within(line, 0)).collect();
     if text.lines().nth(MOST.1).is_some() {
         lines.push("...".to_owned());
     }
     Cow::Owned(lines.join("\n"))
+}
+
+/// A line in which nothing is a secret, no longer than one that has so many characters more.
+pub(crate) fn within(line: &str, more: usize) -> String {
+    match cut(line, MOST.0 - more) {
+        (_, true) => format!("{}...", cut(line, MOST.0 - more - 3).0),
+        (line, false) => line.to_owned(),
+    }
 }
 
 /// The first characters of a text, and whether there are more.

@@ -3,8 +3,8 @@
 
 use std::{fs::File, io, path::Path};
 
-/// What this process has open by a descriptor that a path names, to be written to: a file where it stands, a pipe or a terminal by a
-/// descriptor of our own, where the system opens it once more. `None`: the path names no such thing.
+/// What this process has open by a descriptor that a path names, to be written to: a file or a device where it stands, a pipe or a terminal
+/// by a descriptor of our own, where the system opens it once more. `None`: the path names no such thing.
 ///
 /// # Errors
 ///
@@ -14,6 +14,7 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<File>> {
     use nix::{errno::Errno, fcntl::OFlag};
     use std::{
         fs::{self, OpenOptions},
+        io::IsTerminal,
         os::unix::fs::{FileTypeExt, OpenOptionsExt},
     };
     let Some(number) = number(path) else { return Ok(None) };
@@ -35,13 +36,15 @@ pub(crate) fn to_write(path: &Path) -> io::Result<Option<File>> {
             found => found.map(Some),
         };
     }
-    if is_of_each_opening(&data) {
-        return handed_out(number).map(Some);
+    let here = handed_out(number);
+    let has_no_place = here.as_ref().is_ok_and(|file| kind.is_fifo() || file.is_terminal());
+    if is_of_each_opening(&data) || kind.is_block_device() || (here.is_ok() && !has_no_place) {
+        return here.map(Some);
     }
     let at_once = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     match OpenOptions::new().write(true).custom_flags(at_once.bits()).open(way) {
         Err(error) if kind.is_fifo() && error.raw_os_error() == Some(Errno::ENXIO as i32) => Err(error),
-        Err(_) => handed_out(number).map(Some),
+        Err(_) => here.map(Some),
         Ok(again) => {
             // Writing waits for the reader as it does elsewhere.
             rustix::fs::fcntl_setfl(&again, rustix::fs::OFlags::empty())?;
@@ -166,6 +169,15 @@ mod tests {
             other.read_exact(&mut text).unwrap();
             assert_eq!(&text, b"text");
         }
+    }
+
+    /// Where a device stands, or what it is, may be a matter of its opening.
+    #[test]
+    fn so_are_devices() {
+        let null = File::options().append(true).open("/dev/null").unwrap();
+        let out = to_write(Path::new(&format!("/dev/fd/{}", given(&null)))).unwrap().unwrap();
+        let flags = rustix::fs::fcntl_getfl(&out).unwrap();
+        assert!(flags.contains(rustix::fs::OFlags::APPEND), "it was opened once more: {flags:?}");
     }
 
     #[test]

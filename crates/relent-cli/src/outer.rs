@@ -7,18 +7,23 @@
 //! What relent writes begins with the exit code that it is about, and with who says it (`exit 22 by 4026531836.77: permanent`), and counts
 //! only if the attempt ends with that code: a script that copes with the failure and goes on is judged by its own end, unless that has the
 //! same code. What the command itself says is about its end, whatever that is. Of all codes (`exit 1-255 by 4026531836.77: permanent`) is what
-//! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77:`).
+//! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77:`), and what was told to
+//! whoever is ended while it waits (`exit 1-255 by 4026531836.77: after 29s`).
 
-use crate::{regular, talk::plain};
+use crate::{arrived, regular, talk::plain};
 use nix::libc::{EMFILE, ENFILE, ENOMEM};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 use relent::{Reason, Verdict};
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fmt::{self, Display},
     fs,
     io::{self, Write},
-    os::unix::fs::MetadataExt,
+    os::unix::{
+        ffi::{OsStrExt, OsStringExt},
+        fs::MetadataExt,
+    },
     path::{Path, PathBuf},
     process,
     sync::OnceLock,
@@ -29,7 +34,8 @@ use std::{
 pub const KEY: &str = "RELENT_KEY";
 /// The variable with the name of the file for verdicts.
 pub const VERDICT: &str = "RELENT_VERDICT";
-/// The variable with the names of those of the runs around that one, the nearest first: for what may not be begun anew by any of them.
+/// The variable with the names of those of the runs around that one, the nearest first, a `:` between them (`%3A` in them): for what may not
+/// be begun anew by any of them.
 pub(crate) const ABOVE: &str = "RELENT_VERDICTS_ABOVE";
 /// All ends but success, whoever it is that ends us, and with whatever code the program around us ends then.
 const ENDS: &str = "1-255";
@@ -96,6 +102,14 @@ pub(crate) fn nothing_again() -> Result<(), Untold> {
     tell_all(&line(&word(Verdict::Permanent), ENDS))
 }
 
+/// Tells the caller, of whatever ends us, that the far side has asked to be left alone until then.
+pub(crate) fn not_before(told: Option<Instant>) {
+    let left = told.map(|told| told.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
+    if let Some(left) = left {
+        let _ = tell(&line(&word(Verdict::After(left)), ENDS));
+    }
+}
+
 /// Whether the caller would hear what there will be to say.
 ///
 /// # Errors
@@ -144,13 +158,26 @@ fn listener() -> Option<PathBuf> {
 
 /// The files of all runs around what a run starts, but its own, as [`ABOVE`] has them.
 pub(crate) fn all_above() -> Option<OsString> {
-    let nearest = listener()?;
-    env::join_paths([nearest].into_iter().chain(above())).ok()
+    Some(joined(&[vec![listener()?], above()].concat()))
 }
 
 fn above() -> Vec<PathBuf> {
-    let all = env::var_os(ABOVE).unwrap_or_default();
-    env::split_paths(&all).filter(|path| !path.as_os_str().is_empty()).collect()
+    split(&env::var_os(ABOVE).unwrap_or_default())
+}
+
+/// What stands for itself in no name.
+const APART: &AsciiSet = &CONTROLS.add(b':').add(b'%');
+
+fn joined(paths: &[PathBuf]) -> OsString {
+    let names = paths
+        .iter()
+        .map(|path| percent_encode(path.as_os_str().as_bytes(), APART).map(str::as_bytes).collect::<Vec<_>>().concat());
+    OsString::from_vec(names.collect::<Vec<_>>().join(&b':'))
+}
+
+fn split(names: &OsStr) -> Vec<PathBuf> {
+    let names = names.as_bytes().split(|byte| *byte == b':').filter(|name| !name.is_empty());
+    names.map(|name| OsString::from_vec(percent_decode(name).collect()).into()).collect()
 }
 
 fn tell(line: &str) -> Result<(), Untold> {
@@ -174,7 +201,8 @@ fn tell_to(path: &Path, line: &str) -> Result<(), Untold> {
     })?;
     // What somebody else has written there may not end with a line.
     let before = if file.metadata().is_ok_and(|data| data.len() > 0) { "\n" } else { "" };
-    file.write_all(format!("{before}{line}").as_bytes()).map_err(Untold::NoRoom)
+    let written = file.write_all(format!("{before}{line}").as_bytes());
+    written.and_then(|()| arrived::check(&file)).map_err(Untold::NoRoom)
 }
 
 fn line(word: &str, codes: impl Display) -> String {
@@ -199,6 +227,26 @@ mod tests {
             format!("exit 1 by {me}: after 1.5s\n")
         );
         assert_eq!(line("", ENDS), format!("exit 1-255 by {me}:\n"));
+    }
+
+    #[test]
+    fn what_does_not_arrive_is_not_told() {
+        let shut = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o700);
+        let folder = tempfile::Builder::new().permissions(shut).tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("said");
+        fs::write(&path, "").unwrap();
+        assert!(tell_to(&path, "a\n").is_ok());
+        assert!(matches!(arrived::tests::refused(|| tell_to(&path, "b\n")), Err(Untold::NoRoom(_))));
+    }
+
+    #[test]
+    fn whatever_a_folder_is_called_its_files_are_told_apart() {
+        let bytes: Vec<u8> = (1..=255).collect();
+        let all = [b"/tmp/build-12:30:05/verdict-1", b"%3A:%3a".as_slice(), &bytes, b"/tmp/b"];
+        let all = all.map(|name| PathBuf::from(OsString::from_vec(name.to_vec())));
+        assert_eq!(split(&joined(&all)), all);
+        assert_eq!(joined(&all[..1]), "/tmp/build-12%3A30%3A05/verdict-1");
+        assert_eq!(split(OsStr::new("::")), Vec::<PathBuf>::new());
     }
 
     #[test]

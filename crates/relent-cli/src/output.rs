@@ -71,26 +71,6 @@ pub(crate) fn open() -> io::Result<Waits<StdoutLock<'static>>> {
     check().map(|()| Waits(io::stdout().lock()))
 }
 
-/// Whether what standard input has given is all of it: a terminal that went away says that it has ended, too.
-///
-/// # Errors
-///
-/// It is not.
-pub(crate) fn input_has_ended() -> io::Result<()> {
-    let stdin = io::stdin();
-    let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-    let has_hung_up = poll(&mut fds, PollTimeout::ZERO).is_ok_and(|count| count > 0)
-        && fds[0].revents().is_some_and(|seen| seen.contains(PollFlags::POLLHUP));
-    let is_device = || {
-        let file = stdin.as_fd().try_clone_to_owned().map(File::from);
-        file.and_then(|file| file.metadata()).is_ok_and(|data| data.file_type().is_char_device())
-    };
-    match has_hung_up && is_device() {
-        true => Err(io::Error::other("the terminal has gone away")),
-        false => Ok(()),
-    }
-}
-
 /// Whether standard output is a pipe whose reader is gone.
 pub(crate) fn nobody_reads() -> bool {
     let stdout = io::stdout();

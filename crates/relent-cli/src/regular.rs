@@ -7,7 +7,7 @@ use crate::{
     links::{self, Place, Step},
     output,
     size::Size,
-    waits::Waits,
+    waits::{self, Waits},
 };
 use nix::{
     errno::Errno,
@@ -124,7 +124,7 @@ pub fn text(name: &str, most: u64) -> io::Result<String> {
 /// It cannot be read, has more, or is a pipe that does not end.
 pub(crate) fn standard_input(most: u64) -> io::Result<Vec<u8>> {
     let bytes = of_standard_input(output::input()?, most, PATIENCE)?;
-    output::input_has_ended().map(|()| bytes)
+    waits::has_ended(io::stdin()).map(|()| bytes)
 }
 
 /// The bytes of a file or of a pipe, of which there may be at most `most`.

@@ -149,15 +149,16 @@ impl HushArgs {
     /// With `--verbose`: a policy in a line.
     pub(crate) fn policy(self, name: &str, policy: &relent::Policy) {
         if self.verbose {
-            let text = format!("policy {name}: {}", keys(*policy));
-            let _ = writeln!(stderr::open(), "relent: {}", escape(&text));
+            let text = format!("relent: policy {name}: {}", keys(*policy));
+            let _ = writeln!(stderr::open(), "{}", brief::within(&escape(&text), 0));
         }
     }
 }
 
 /// The line of a policy. It is made of numbers and words of ours, so nothing in it is hidden, whatever secret has the same in it.
 pub(crate) fn policy(policy: relent::Policy, seed: u64) -> String {
-    format!("relent: policy {} seed={seed}", keys(policy))
+    let seed = format!(" seed={seed}");
+    brief::within(&format!("relent: policy {}", keys(policy)), seed.len()) + &seed
 }
 
 fn keys(policy: relent::Policy) -> String {
@@ -348,7 +349,9 @@ pub(crate) fn broken(text: &str) -> Cow<'_, str> {
 
 fn broken_at(text: &str, columns: usize) -> Cow<'_, str> {
     let is_wide = |line: &str| line.len() > columns / 2 && screen::widest(line) > columns;
-    let may_begin = |line: &str| line.char_indices().skip(1).any(|(at, _)| is_like_a_message(&line[at..]));
+    // Nothing that takes no column begins anything: so each sign is looked at a few times, however many of those there are.
+    let begins = |line: &str, (at, c)| !screen::is_no_column(c) && is_like_a_message(&line[at..]);
+    let may_begin = |line: &str| line.char_indices().skip(1).any(|sign| begins(line, sign));
     let is_broken = |line: &str| is_wide(line.trim_end()) && may_begin(line);
     if !text.split_inclusive('\n').any(is_broken) {
         return Cow::Borrowed(text);
@@ -457,6 +460,18 @@ mod tests {
         assert!(matches!(broken_at(&name("a", 60), 80), Cow::Borrowed(_)));
     }
 
+    /// A server may send hundreds of kilobytes of one header: a look at all of the rest from each place would have no end.
+    #[test]
+    fn signs_of_no_column_are_looked_at_a_few_times() {
+        for sign in ["\u{301}", "e\u{301}", "\u{301}e", "er\u{301}", "\u{4e00}\u{301}\u{301}\u{301}"] {
+            let all = sign.repeat(400_000 / sign.len());
+            for line in [format!("X: {all}"), format!("X: {all}error: x"), format!("error{all}")] {
+                let told = without_messages_within(&line, 80);
+                assert!(!told.lines().skip(1).any(is_like_a_message), "{sign}");
+            }
+        }
+    }
+
     #[test]
     fn what_begins_as_messages_do_is_like_one() {
         for line in ["error: x", "hint:", "relent: attempt 1\n", "\u{fe0f}error: x", "er\u{301}r\u{200d}or: x"] {
@@ -484,6 +499,14 @@ mod tests {
         assert_eq!(without_messages("error: a\nb\nhint: c\n"), "  error: a\nb\n  hint: c\n");
         assert!(matches!(without_messages("a\nb"), Cow::Borrowed(_)));
         assert_eq!([false, true].map(|is_json| answer("error: a\n", is_json)), ["  error: a\n", "error: a\n"]);
+    }
+
+    #[test]
+    fn the_line_of_a_policy_is_no_longer_than_others() {
+        const DELAYS: [Duration; 1000] = [Duration::from_nanos(1_000_000_001); 1000];
+        let long = policy(relent::Policy::list(&DELAYS), u64::MAX);
+        assert_eq!(long.chars().count(), 2_000);
+        assert!(long.starts_with("relent: policy ") && long.ends_with("... seed=18446744073709551615"), "{long}");
     }
 
     #[test]

@@ -8,8 +8,9 @@ use nix::{
     poll::{PollFd, PollFlags, PollTimeout, poll},
 };
 use std::{
+    fs::File,
     io::{self, Read, Write},
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::fs::FileTypeExt},
     thread,
     time::Duration,
 };
@@ -19,7 +20,11 @@ pub(crate) struct Waits<T>(pub(crate) T);
 
 impl<T: Read + AsFd> Read for Waits<T> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        waiting(&mut self.0, PollFlags::POLLIN, |from| from.read(into))
+        let count = waiting(&mut self.0, PollFlags::POLLIN, |from| from.read(into))?;
+        if count == 0 && !into.is_empty() {
+            has_ended(&self.0)?;
+        }
+        Ok(count)
     }
 }
 
@@ -30,6 +35,25 @@ impl<T: Write + AsFd> Write for Waits<T> {
 
     fn flush(&mut self) -> io::Result<()> {
         waiting(&mut self.0, PollFlags::POLLOUT, Write::flush)
+    }
+}
+
+/// Whether what is read has ended where that says so: a terminal that went away does, too.
+///
+/// # Errors
+///
+/// It has not: there may have been more.
+pub(crate) fn has_ended(input: impl AsFd) -> io::Result<()> {
+    let mut fds = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    let has_hung_up = poll(&mut fds, PollTimeout::ZERO).is_ok_and(|count| count > 0)
+        && fds[0].revents().is_some_and(|seen| seen.contains(PollFlags::POLLHUP));
+    let is_device = || {
+        let file = input.as_fd().try_clone_to_owned().map(File::from);
+        file.and_then(|file| file.metadata()).is_ok_and(|data| data.file_type().is_char_device())
+    };
+    match has_hung_up && is_device() {
+        true => Err(io::Error::other("the terminal has gone away")),
+        false => Ok(()),
     }
 }
 

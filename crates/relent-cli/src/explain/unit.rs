@@ -40,7 +40,6 @@ pub(super) fn read(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), F
         let name = "the standard input";
         let input = output::input().map_err(|error| unreadable(name, &error))?;
         let text = text(name, Waits(input), &mut { LONGEST })?;
-        output::input_has_ended().map_err(|error| unreadable(name, &error))?;
         return Ok((("unit".to_owned(), text), Vec::new()));
     }
     let shown = path.display().to_string();

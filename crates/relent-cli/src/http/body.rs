@@ -2,7 +2,7 @@
 //!
 //! What can be read only once (stdin, a pipe) is kept first, in memory up to a megabyte and on disk beyond that.
 
-use crate::{escape::escape, output, regular, size::Size, talk::Fault, waits::Waits};
+use crate::{arrived, escape::escape, output, regular, size::Size, talk::Fault, waits::Waits};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use std::{
@@ -70,10 +70,7 @@ impl Body {
     fn one(data: &str, limit: Option<Duration>) -> Result<Body, Fault> {
         match data.strip_prefix('@') {
             None => Ok(Body::Text(Bytes::copy_from_slice(data.as_bytes()))),
-            Some("-") => within(limit, "standard input".into(), || {
-                let kept = keep(Waits(output::input()?))?;
-                output::input_has_ended().map(|()| kept)
-            }),
+            Some("-") => within(limit, "standard input".into(), || keep(Waits(output::input()?))),
             Some(path) => {
                 // Something empty stands in the place of one that is closed.
                 if ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"].contains(&path) {
@@ -191,10 +188,11 @@ fn keep(mut pipe: impl Read) -> io::Result<Body> {
     }
     let mut file = tempfile::tempfile()?;
     file.write_all(&memory)?;
-    io::copy(&mut pipe.by_ref().take(MOST - memory.len() as u64), &mut file)?;
+    let more = io::copy(&mut pipe.by_ref().take(MOST - memory.len() as u64), &mut file)?;
     if pipe.read(&mut [0])? > 0 {
         return Err(io::Error::other(format!("it is longer than {}", Size(MOST))));
     }
+    arrived::is_kept(&file, memory.len() as u64 + more)?;
     file.seek(SeekFrom::Start(0))?;
     Ok(Body::Kept(Arc::new(file)))
 }
@@ -337,6 +335,12 @@ mod tests {
         let Body::Kept(file) = keep(&large[..]).unwrap() else { panic!("kept in memory") };
         assert!(read(file.clone()) == large, "the first attempt");
         assert!(read(file) == large, "the second attempt");
+    }
+
+    #[test]
+    fn what_is_not_kept_is_not_sent() {
+        let large = vec![1; IN_MEMORY + 100_000];
+        assert!(arrived::tests::refused(|| keep(&large[..])).is_err());
     }
 
     /// Whatever was there when somebody looked, and is there by now.

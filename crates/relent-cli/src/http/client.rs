@@ -219,8 +219,7 @@ impl Client {
         self.hop.replace(Some((url.clone(), led)));
         let proxy = self.proxies.to(url)?;
         self.watch.reset();
-        self.resolver
-            .connects_to(url.port_or_known_default().unwrap_or_default(), proxy.and_then(Url::port_or_known_default));
+        self.resolver.connects_to(url, proxy);
         Ok(())
     }
 }

@@ -44,6 +44,8 @@ pub(super) struct Engine {
     pub(super) stands: Cell<bool>,
     /// Whether it was told better than that.
     pub(super) is_judged: Cell<bool>,
+    /// Until when the server has asked to be left alone.
+    pub(super) told: Cell<Option<Instant>>,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
     pub(super) terms: Terms,
@@ -136,10 +138,20 @@ impl Engine {
             tell_left();
         }
         let is_ended = matches!(ended, Ended::By(_));
-        let is_done = matches!(ended, Ended::ByItself(Ok(0))) && output::has_arrived().is_ok();
+        let ended = match ended {
+            // Some systems say that once.
+            Ended::ByItself(Ok(0)) => {
+                Ended::ByItself(output::has_arrived().map(|()| 0).map_err(|error| unwritten(&error)))
+            }
+            ended => ended,
+        };
+        let is_done = matches!(ended, Ended::ByItself(Ok(0)));
         let ended = self.tell(&narrator, ended, &trail);
         if !is_for_machines {
             tell_left();
+        }
+        if is_ended {
+            outer::not_before(self.told.get());
         }
         // At the very end: until then somebody may kill us.
         if self.stands.get() {
@@ -168,6 +180,8 @@ impl Engine {
                 plain(&error)
             )),
             Err(Untold::NoRoom(error)) => {
+                // Some of the runs around may have heard it.
+                outer::was_not_begun();
                 let what =
                     "the relent run around this one cannot be told what may not be sent twice, so it was not sent";
                 let hint = talk::hint(&error, "RELENT_VERDICT names the file; empty tells nobody");
@@ -245,6 +259,7 @@ impl Engine {
             match self.decide(&mut call, now(), &failure) {
                 Next::Again(delay, why) if guard.pay(now(), failure.outcome()) => {
                     narrator.retries(&failure, why, delay);
+                    self.told.set(failure.verdict.pushback().and_then(|told| Instant::now().checked_add(told)));
                     last = Some((*failure).without_response());
                     // What is left of the request is sent to nobody who wants to be left alone.
                     self.line.client.hang_up();

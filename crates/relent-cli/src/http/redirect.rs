@@ -186,7 +186,7 @@ fn is_a_condition(name: &str) -> bool {
     let Some(asked) = name.strip_prefix("if-").or_else(|| name.split_once("-if-").map(|(_, asked)| asked)) else {
         return name == "if" || name.starts_with("x-ms-blob-condition-");
     };
-    let is_compared = asked.split('-').any(|word| matches!(word, "match" | "since"));
+    let is_compared = asked.rsplit('-').next().is_some_and(|word| matches!(word, "match" | "since"));
     is_compared || matches!(asked, "range" | "tags") || asked.starts_with("sequence-number-")
 }
 
@@ -357,7 +357,7 @@ mod tests {
         let meant = "depth if if-match if-schedule-tag-match overwrite x-amz-copy-source-if-none-match \
                      x-goog-if-generation-match x-ms-blob-condition-maxsize x-ms-if-sequence-number-le x-ms-if-tags";
         let body = "content-digest content-disposition content-md5 repr-digest";
-        let others = "content-location if-token x-gif-match x-if-secret x-only-if";
+        let others = "content-location if-token x-gif-match x-if-match-token x-if-secret x-only-if";
         let all = [meant, body, others].join(" ");
         let value = |name| if name == "content-location" { "/a?key=k3y==" } else { "k3y==" };
         let headers = all.split(' ').map(|name| (name.parse().unwrap(), HeaderValue::from_static(value(name))));

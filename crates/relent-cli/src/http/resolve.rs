@@ -11,21 +11,26 @@ use std::{
     error::Error,
     fmt, io,
     net::{IpAddr, SocketAddr, ToSocketAddrs},
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 use tokio::sync::Semaphore;
+use url::Url;
 
 /// The names that the user has placed, and the system's.
 #[derive(Clone, Debug)]
 pub(super) struct Resolver {
     places: Arc<[Place]>,
-    /// The ports that are connected to now, that of the URL and that of the proxy: a name comes without one.
-    ports: Arc<AtomicU32>,
+    /// Where it goes now: a name comes without a port.
+    way: Arc<Mutex<Way>>,
     /// Places of look-ups at the same time: one that nobody answers goes on long after its attempt.
     room: Arc<Semaphore>,
+}
+
+/// The port of the URL, and the proxy's name and port.
+#[derive(Debug, Default)]
+struct Way {
+    port: u16,
+    proxy: Option<(String, u16)>,
 }
 
 /// Where a host is.
@@ -43,26 +48,30 @@ impl Resolver {
     /// What all `--resolve` together say; the last one counts.
     pub(super) fn new(given: &[String]) -> Result<Resolver, Fault> {
         let places: Result<Vec<Place>, Fault> = given.iter().rev().map(|text| place(text)).collect();
-        Ok(Resolver { places: places?.into(), ports: Arc::default(), room: Arc::new(Semaphore::new(AT_ONCE)) })
+        Ok(Resolver { places: places?.into(), way: Arc::default(), room: Arc::new(Semaphore::new(AT_ONCE)) })
     }
 
     /// The same names, of which another request is looked up.
     pub(super) fn apart(&self) -> Resolver {
-        Resolver { places: self.places.clone(), ports: Arc::default(), room: self.room.clone() }
+        Resolver { places: self.places.clone(), way: Arc::default(), room: self.room.clone() }
     }
 
-    /// What follows is about these ports.
-    pub(super) fn connects_to(&self, port: u16, proxy: Option<u16>) {
-        self.ports.store(u32::from(port) << 16 | u32::from(proxy.unwrap_or(port)), Ordering::Relaxed);
+    /// What follows is about these.
+    pub(super) fn connects_to(&self, url: &Url, proxy: Option<&Url>) {
+        let port = |url: &Url| url.port_or_known_default().unwrap_or_default();
+        let proxy = proxy.and_then(|proxy| Some((proxy.host_str()?.to_owned(), port(proxy))));
+        *self.way.lock().unwrap_or_else(PoisonError::into_inner) = Way { port: port(url), proxy };
     }
 
     fn placed(&self, name: &str) -> Option<Vec<IpAddr>> {
-        let ports = self.ports.load(Ordering::Relaxed);
-        let is_meant = |place: &&Place| {
-            let port = u32::from(place.port);
-            (place.host == "*" || place.host.eq_ignore_ascii_case(name.strip_suffix('.').unwrap_or(name)))
-                && (port == ports >> 16 || port == ports & 0xffff)
+        let is_named = |host: &str| host.eq_ignore_ascii_case(name.strip_suffix('.').unwrap_or(name));
+        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who has the proxy's name is asked for that: what is said to it goes nowhere else.
+        let port = match &way.proxy {
+            Some((host, port)) if is_named(host.strip_suffix('.').unwrap_or(host)) => *port,
+            _ => way.port,
         };
+        let is_meant = |place: &&Place| (place.host == "*" || is_named(&place.host)) && place.port == port;
         self.places.iter().find(is_meant).map(|place| place.addresses.clone())
     }
 }
@@ -128,8 +137,9 @@ mod tests {
         let given = ["a:80:10.0.0.1", "b:443:[::1],::2", "+a:80:10.0.0.2", "*:81:10.0.0.3", "BÜCHER.x.:80:10.0.0.4"]
             .map(str::to_owned);
         let resolver = Resolver::new(&given).unwrap();
+        let url = |text: &str| Url::parse(text).unwrap();
         let at = |name: &str, port| {
-            resolver.connects_to(port, None);
+            resolver.connects_to(&url(&format!("http://x:{port}")), None);
             let found = resolver.placed(name).unwrap_or_default();
             found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
         };
@@ -139,6 +149,17 @@ mod tests {
         assert_eq!(at("xn--bcher-kva.x", 80), "10.0.0.4");
         assert_eq!((at("a.", 80).as_str(), at("xn--bcher-kva.x.", 80).as_str()), ("10.0.0.2", "10.0.0.4"));
         assert_eq!((at("a", 82).as_str(), at("c", 80).as_str()), ("", ""));
+        let by = |name: &str, proxy: &str| {
+            resolver.connects_to(&url("http://a"), Some(&url(proxy)));
+            resolver.placed(name).map(|found| found[0].to_string())
+        };
+        assert_eq!(
+            (by("a", "http://p:81").as_deref(), by("p", "http://p:81").as_deref()),
+            (Some("10.0.0.2"), Some("10.0.0.3"))
+        );
+        assert_eq!(by("p", "http://P.:3128"), None, "the port is the URL's");
+        assert_eq!((by("a", "http://a:3128"), by("A.", "socks5h://a:3128")), (None, None));
+        assert_eq!(by("b", "https://b").as_deref(), Some("::1"));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use std::{
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
-use tempfile::SpooledTempFile;
+use tempfile::{SpooledData, SpooledTempFile};
 
 /// What the flags say about where the body goes.
 #[derive(Debug)]
@@ -228,32 +228,32 @@ impl Sink {
     }
 
     /// The body is complete: puts it where it belongs.
-    pub(super) fn finish(mut self) -> Result<Written, Fault> {
+    pub(super) fn finish(self) -> Result<Written, Fault> {
+        let whole = self.head + self.length;
         match self.output {
-            Output::Stdout { .. } => to_stdout(&mut self.spool, None),
+            Output::Stdout { .. } => to_stdout(&mut read_back(self.spool, whole)?, None),
             Output::Replace { target, part, .. } => part.persist(&target).map(|()| Written::Whole),
-            Output::Into(file, path) => {
-                into(&file, &mut self.spool).map(|()| Written::Whole).map_err(|error| unwritable(&path, &error))
-            }
+            Output::Into(file, path) => into(&file, &mut read_back(self.spool, whole)?)
+                .map(|()| Written::Whole)
+                .map_err(|error| unwritable(&path, &error)),
         }
     }
 
     /// A body that is no success: what writes it to stdout, whatever `-o` says. That may wait for ever, and leaves nothing behind
     /// if it does. What was meant for a file may be no text for a terminal.
-    pub(super) fn for_stdout(mut self) -> Result<impl FnOnce() -> Result<Written, Fault> + Send, Fault> {
+    pub(super) fn for_stdout(self) -> Result<impl FnOnce() -> Result<Written, Fault> + Send, Fault> {
         let was_for_a_file = !matches!(self.output, Output::Stdout { .. });
-        let mut file = match self.output {
+        let (head, whole) = (self.head, self.head + self.length);
+        let mut body = match self.output {
             Output::Replace { target, part, .. } => {
-                Some(part.into_file().map_err(|error| unwritable(target.place.path(), &error))?)
+                let file = part.into_file().and_then(|file| arrived::is_kept(&file, whole).map(|()| file));
+                Box::new(file.map_err(|error| unwritable(target.place.path(), &error))?)
             }
-            Output::Stdout { .. } | Output::Into(..) => None,
+            Output::Stdout { .. } | Output::Into(..) => read_back(self.spool, whole)?,
         };
         Ok(move || {
-            let head = screen::columns_of(io::stdout()).filter(|_| was_for_a_file).map(|columns| (self.head, columns));
-            match &mut file {
-                Some(file) => to_stdout(file, head),
-                None => to_stdout(&mut self.spool, head),
-            }
+            let head = screen::columns_of(io::stdout()).filter(|_| was_for_a_file).map(|columns| (head, columns));
+            to_stdout(&mut body, head)
         })
     }
 
@@ -262,6 +262,21 @@ impl Sink {
             Output::Replace { target, .. } => unwritable(target.place.path(), error),
             Output::Stdout { .. } | Output::Into(..) => unwritable(&tempfile::env::temp_dir(), error),
         }
+    }
+}
+
+/// What was kept, of which there is so much.
+trait Grown: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Grown for T {}
+
+fn read_back(spool: SpooledTempFile, length: u64) -> Result<Box<dyn Grown>, Fault> {
+    match spool.into_inner() {
+        SpooledData::InMemory(memory) => Ok(Box::new(memory)),
+        SpooledData::OnDisk(file) => match arrived::is_kept(&file, length) {
+            Ok(()) => Ok(Box::new(file)),
+            Err(error) => Err(unwritable(&tempfile::env::temp_dir(), &error)),
+        },
     }
 }
 

@@ -83,6 +83,8 @@ struct History {
     last: Option<(How, String)>,
     output: Spool,
     verdict: Option<Verdict>,
+    /// Until when the far side has asked to be left alone.
+    told: Option<Instant>,
     /// Whether somebody was at what may not be done twice when the last attempt ended.
     is_at_it: bool,
     /// Whether the command has said what its end means.
@@ -195,6 +197,7 @@ impl Driver<'_> {
                 return Ok(Outcome::Success);
             };
             history.verdict = Some(verdict);
+            history.told = verdict.pushback().and_then(|told| Instant::now().checked_add(told));
             let decision = match interrupted {
                 Some(signal) => Err(Outcome::Interrupted(signal)),
                 None if self.is_lease_lost() => Err(Outcome::LeaseLost),
@@ -427,6 +430,9 @@ impl Driver<'_> {
             // Nor for who has ended us, whose limit it may have been.
             outer::say(Verdict::Permanent, exit);
             outer::say(Verdict::Permanent, How::TimedOut.code());
+        }
+        if let Outcome::Interrupted(_) = outcome {
+            outer::not_before(history.told);
         }
         if let Outcome::GaveUp(reason) = outcome {
             outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);

@@ -181,7 +181,14 @@ impl Feed<'_> {
     /// Moves one piece; false when there is no more to be done for this attempt. Tells `say` what the user should know.
     pub(super) fn step(&mut self, say: &dyn Fn(&str)) -> Result<bool, Fault> {
         match self.wants() {
-            Wants::Room if self.copied() > 0 => self.take_copied(self.copied(), say)?,
+            Wants::Room if self.copied() > 0 => {
+                let is_read = unread(&self.sink) == 0;
+                self.take_copied(self.copied(), say)?;
+                if !is_read {
+                    // The command has made its pipe larger: nobody knows any more when it has read what it got.
+                    self.recording.copier = None;
+                }
+            }
             Wants::Room if self.at < self.recording.record.len() => self.pass_on()?,
             Wants::Room => self.has_unread = false,
             Wants::More => self.go_on(say)?,

@@ -209,21 +209,22 @@ fn write_out(kept: &Spool, signals: &Signals, over: Option<Instant>) -> Result<O
         signals.wait_beside(vec![PollFd::new(out, PollFlags::POLLOUT)], most);
         stderr::has_room(out, PollTimeout::ZERO).filter(|has_room| *has_room)
     };
-    let written = || -> io::Result<bool> {
-        let (mut piece, mut at) = ([0; PIECE], 0);
-        loop {
-            match kept.read_at(at, &mut piece)? {
-                0 => return output::has_arrived().map(|()| true),
-                count if output::write_as_it_has(&piece[..count], over, has_room)? => at += count as u64,
-                _ => return Ok(false),
-            }
+    let (mut piece, mut at) = ([0; PIECE], 0);
+    loop {
+        let read = kept.read_at(at, &mut piece).map_err(|error| {
+            Fault::new(format!("cannot read back what the command wrote: {}", plain(&error)))
+                .hint("name another folder in TMPDIR, or use --stream")
+        })?;
+        let written = match read {
+            0 => return output::has_arrived().map(|()| None).map_err(|error| talk::unwritten(&error)),
+            count => output::write_as_it_has(&piece[..count], over, has_room),
+        };
+        match written {
+            Ok(true) => at += read as u64,
+            Ok(false) => return Ok(Some(End::Unread)),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Some(End::NobodyReads)),
+            Err(error) => return Err(talk::unwritten(&error)),
         }
-    };
-    match written() {
-        Ok(true) => Ok(None),
-        Ok(false) => Ok(Some(End::Unread)),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Some(End::NobodyReads)),
-        Err(error) => Err(talk::unwritten(&error)),
     }
 }
 

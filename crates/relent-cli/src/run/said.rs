@@ -60,13 +60,14 @@ impl Said {
                 }
             }
             Some(by) => {
-                if !codes.is_one() {
+                let is_at_it = !codes.is_one() && parse(word) == Some(Verdict::Permanent);
+                if is_at_it {
                     *self.at_it.entry(by.to_owned()).or_default() += 1;
                 }
                 // What it takes back of that is for those who go on: nothing does after the command, but that it may be cut off.
                 if by == command {
                     self.own = Some(word.into());
-                } else if codes.is_one() {
+                } else if !is_at_it {
                     self.say(&codes, word);
                 }
             }
@@ -216,6 +217,14 @@ mod tests {
                 ["exit 5 by 1.1: after 2s\n", "exit 124 by 1.9: permanent\n", ""],
                 Some(Verdict::After(Duration::from_secs(2))),
             ),
+            // It was ended while it waited.
+            (["exit 1-255 by 1.1: after 2s\n", "", ""], Some(Verdict::After(Duration::from_secs(2)))),
+            (
+                ["exit 1-255 by 1.7: after 2s\n", "exit 4 by 1.8: overloaded\n", ""],
+                Some(Verdict::After(Duration::from_secs(2))),
+            ),
+            (["exit 1-255 by 1.7: after 2s\n", "exit 124 by 1.8: overloaded\n", ""], Some(Verdict::Overloaded)),
+            (["exit 1-255 by 1.7: after 2s\n", is_at_it, is_done], Some(Verdict::Permanent)),
             // Somebody else is at it beside the command.
             (["exit 1-255 by 1.7: permanent\n", "exit 5 by 1.1: after 2s\n", ""], Some(Verdict::Permanent)),
             ([is_at_it, "transient\n", ""], Some(Verdict::Transient)),

@@ -1,6 +1,6 @@
 //! Bytes kept for later: in memory to a limit, then in a temporary file that has no name, up to a bound.
 
-use crate::size::Size;
+use crate::{arrived, size::Size};
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 /// How much is kept in memory.
@@ -88,8 +88,13 @@ impl Spool {
     }
 
     /// Reads bytes from a place; 0 at the end.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be read, or the file system has lost some of them: that is looked at where reading begins.
     pub(super) fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
         match &self.file {
+            Some(file) if at == 0 => arrived::is_kept(file, self.len).and_then(|()| file.read_at(into, at)),
             Some(file) => file.read_at(into, at),
             None => {
                 let rest = usize::try_from(at).ok().and_then(|at| self.memory.get(at..)).unwrap_or_default();
@@ -139,6 +144,15 @@ mod tests {
         let (spool, _) = filled(1, 5);
         assert_eq!(spool.read_at(3, &mut buffer).unwrap(), 2);
         assert_eq!(spool.read_at(u64::MAX, &mut buffer).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_its_file_system_has_lost_is_an_error() {
+        let (spool, _) = filled(30, 50_001);
+        let mut buffer = [0; 10];
+        assert!(arrived::tests::refused(|| spool.read_at(0, &mut buffer)).is_err());
+        spool.file.as_ref().unwrap().set_len(1_400_000).unwrap();
+        assert!(spool.read_at(0, &mut buffer).is_err());
     }
 
     #[test]

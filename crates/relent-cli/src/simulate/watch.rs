@@ -46,7 +46,7 @@ impl Watch {
                 if caught.load(Ordering::Relaxed) {
                     control.stop();
                 }
-                if !hush.quiet && started.elapsed() > PATIENCE && io::stderr().is_terminal() {
+                if !hush.quiet && started.elapsed() > PATIENCE && io::stderr().is_terminal() && !screen::is_dumb() {
                     show(&control);
                     shown = true;
                 }

@@ -20,6 +20,9 @@ use std::{
 /// How long a decision waits for the store.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// No more of the call's time than this part of what is left, so that there is some for the call itself.
+const PART: u32 = 3;
+
 /// How long a store that was away is not asked.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 
@@ -235,8 +238,10 @@ impl Sharing {
 
     /// Tells what happened, and hears what all others saw; nothing if the store does not answer in time.
     fn tell(&mut self, window: Duration, told: Told) -> Option<Shared> {
-        let until = Instant::now() + if self.seq == 0 { AT_THE_ENDS } else { PATIENCE };
-        self.tell_until(self.deadline.map_or(until, |deadline| until.min(deadline)), window, told)
+        let now = Instant::now();
+        let patience = if self.seq == 0 { AT_THE_ENDS } else { PATIENCE };
+        let part = self.deadline.map(|deadline| deadline.saturating_duration_since(now) / PART);
+        self.tell_until(now + part.map_or(patience, |part| part.min(patience)), window, told)
     }
 
     fn tell_until(&mut self, until: Instant, window: Duration, told: Told) -> Option<Shared> {

@@ -104,13 +104,13 @@ fn a_store_that_hangs_holds_up_no_deadline() {
     let store = format!("redis://{}", silent.local_addr().expect("it is bound"));
     let file = FILE.replace("sqlite:state.db", &store).replace("max_attempts = 8", "timeout = \"500ms\"");
     let folder = Folder::new().file("relent.toml", &file);
-    for args in [
-        &["run", "--policy", "relent.toml#pay", "--", "sh", "-c", "exit 7"][..],
-        &["http", "--policy", "relent.toml#pay", "[::1]:1"],
+    for (args, code) in [
+        (&["run", "--policy", "relent.toml#pay", "--", "sh", "-c", "exit 7"][..], 7),
+        (&["http", "--policy", "relent.toml#pay", "[::1]:1"], 1),
     ] {
         let began = Instant::now();
         let outcome = folder.relent(args);
-        assert_eq!(outcome.code, Some(124), "{outcome:?}");
+        assert_eq!(outcome.code, Some(code), "{outcome:?}");
         assert!(began.elapsed() < Duration::from_millis(2500), "{:?}: {outcome:?}", began.elapsed());
     }
 }
@@ -247,6 +247,23 @@ fn without_its_store_a_run_goes_on_alone_and_says_so_once() {
     assert_eq!(outcome.code, Some(7), "{outcome:?}");
     assert_eq!(folder.read("attempts").lines().count(), 3);
     assert_eq!(outcome.stderr.matches("shop: its store is away, going on alone: ").count(), 1, "{outcome:?}");
+}
+
+/// One that accepts and says nothing leaves time for what the run is for.
+#[test]
+fn a_silent_store_takes_a_part_of_the_time_alone() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let store = format!("redis://{}", silent.local_addr().unwrap());
+    let folder = Folder::new().file("relent.toml", &FILE.replace("sqlite:state.db", &store));
+    let policy = ["--policy", "relent.toml#call", "--", "echo", "done"];
+    let own = ["run", "--timeout", "1500ms"];
+    let anothers =
+        ["run", "--attempt-timeout", "1500ms", "--max-attempts", "1", "--", env!("CARGO_BIN_EXE_relent"), "run"];
+    for limited in [&own[..], &anothers] {
+        let outcome = folder.relent(&[limited, &policy].concat());
+        assert_eq!((outcome.stdout.as_str(), outcome.code), ("done\n", Some(0)), "{limited:?}: {outcome:?}");
+        assert!(outcome.stderr.contains("its store is away, going on alone: it does not answer"), "{outcome:?}");
+    }
 }
 
 /// Where a store is, decides what is made, opened and connected to: not by a file that nobody named.

@@ -161,6 +161,26 @@ fn what_cannot_be_told_to_the_layer_above_is_not_sent() {
     }
 }
 
+/// Who has heard it does not wait for what was not begun.
+#[test]
+fn what_one_layer_has_no_room_for_is_taken_back_from_the_others() {
+    let server = Server::new(vec![Reply::new(200, &[], "ok")]);
+    let folder = Folder::new();
+    let path = folder.path().canonicalize().unwrap();
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o700)).unwrap();
+    fs::write(path.join("near"), "").unwrap();
+    // As long as a file may be here.
+    fs::write(path.join("far"), "\n".repeat(4096)).unwrap();
+    let line = format!("ulimit -f 8; exec {RELENT} http -q -d x {}", server.url("/"));
+    let mut shell = crate::binary::tool("sh");
+    shell.args(["-c", &line]).current_dir(&path);
+    shell.env("RELENT_VERDICT", path.join("near")).env("RELENT_VERDICTS_ABOVE", path.join("far"));
+    let outcome = finish(shell);
+    assert_eq!((outcome.code, server.count()), (Some(125), 0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("so it was not sent"), "{}", outcome.stderr);
+    assert_eq!(said_in(&path.join("near")), ["exit 1-255: permanent", "exit 1-255: not begun"]);
+}
+
 /// Several may be on their way at once: what one takes back is its own.
 #[test]
 fn nor_is_one_beside_others_that_have_ended() {
@@ -302,6 +322,17 @@ fn nor_is_one_that_was_ended_within_a_run_that_goes_on() {
     is_sent_once(&[], &format!("{run} sh -c 'HTTP METHOD URL & {until}'; exit 9"), hangs, 9);
 }
 
+/// Whatever the folder for temporary files is called.
+#[test]
+fn nor_is_one_that_was_told_in_a_folder_with_a_colon() {
+    let run = format!("{RELENT} run -q --max-attempts=1 --");
+    let until = "until test -e got; do sleep 0.01; done; rm got";
+    let inner = format!("{run} {run} HTTP METHOD URL & {until}; exit 7");
+    let three = THREE.join(" ");
+    let outer = format!("mkdir -p 12:30%3A; TMPDIR=$PWD/12:30%3A exec {RELENT} run -q {three} -- sh -c '{inner}'");
+    is_sent_once(&[], &outer, || Reply::nothing().hang(), 7);
+}
+
 /// Whatever came of its output, and also if it was ended: what it has to say of that is about that end, and of what was under way.
 #[test]
 fn a_script_that_goes_on_after_a_run_is_judged_by_its_own_end() {
@@ -348,6 +379,25 @@ fn a_lease_that_somebody_holds_is_asked_for_again_by_the_run_around() {
         first.join().unwrap()
     });
     assert_eq!((first.code, folder.path().join("got").exists()), (Some(0), true));
+}
+
+/// How long the server wants to be left alone counts, though whoever waits for that is ended.
+#[test]
+fn who_is_ended_in_a_wait_that_a_server_has_told_says_so() {
+    for line in [
+        "timeout 0.5 HTTP",
+        "timeout 0.5 HTTP; exit 7",
+        "timeout 0.5 RUN HTTP",
+        "timeout 0.5 RUN timeout 9 HTTP; exit 7",
+    ] {
+        let server = Server::new(vec![Reply::new(503, &["Retry-After: 900"], "")]);
+        let run = format!("{RELENT} run -q --max-pushback=1h");
+        let http = format!("{RELENT} http -q --max-pushback=1h {}", server.url("/"));
+        let line = line.replace("HTTP", &http).replace("RUN", &format!("{run} --"));
+        let args = [&["run", "-q", "--max-pushback=1s"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&Folder::new(), &args));
+        assert_eq!(server.count(), 1, "{line}: {outcome:?}");
+    }
 }
 
 /// How long the server wants to be left alone counts, though its page could not be written.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::binary::{Folder, tool};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{File, OpenOptions},
     io::{Read, Write},
     process::{Command, Stdio},
@@ -27,6 +27,8 @@ struct Lacks {
     locks: bool,
     /// All files have these permissions: CIFS, vfat.
     but_one_mode: Option<u32>,
+    /// Nothing has room, which is said once, when a file is closed: NFS, with a quota.
+    room: bool,
 }
 
 /// What comes of a script there, whose `$0` is relent and whose `$1` is a URL. `None`, which is said: nothing can be mounted.
@@ -74,7 +76,10 @@ struct Node {
 struct Memory {
     lacks: Lacks,
     nodes: BTreeMap<u64, Node>,
-    names: BTreeMap<Vec<u8>, u64>,
+    /// By the folder and the name in it.
+    names: BTreeMap<(u64, Vec<u8>), u64>,
+    /// The files of which something was lost, and nobody told.
+    lost: BTreeSet<u64>,
 }
 
 const FOLDER: u64 = 1;
@@ -111,7 +116,7 @@ fn name(bytes: &[u8]) -> Vec<u8> {
 impl Memory {
     fn new(lacks: Lacks) -> Memory {
         let folder = Node { mode: IS_FOLDER | 0o755, data: Vec::new() };
-        Memory { lacks, nodes: [(FOLDER, folder)].into(), names: BTreeMap::new() }
+        Memory { lacks, nodes: [(FOLDER, folder)].into(), names: BTreeMap::new(), lost: BTreeSet::new() }
     }
 
     fn answer(&mut self, asked: &[u8], kernel: &mut File) {
@@ -133,7 +138,7 @@ impl Memory {
         let open = || [longs(&[0]), words(&[1, 0])].concat();
         match what {
             // LOOKUP
-            1 => Ok(self.entry(*self.names.get(&name(asked)).ok_or(Errno::ENOENT)?)),
+            1 => Ok(self.entry(*self.names.get(&(node, name(asked))).ok_or(Errno::ENOENT)?)),
             // GETATTR
             3 => Ok([longs(&[0]), words(&[0, 0]), self.attributes(node)].concat()),
             // SETATTR
@@ -152,15 +157,17 @@ impl Memory {
                 }
                 Ok([longs(&[0]), words(&[0, 0]), self.attributes(node)].concat())
             }
-            // UNLINK
-            10 => self.names.remove(&name(asked)).map(|_| Vec::new()).ok_or(Errno::ENOENT),
+            // MKDIR
+            9 => Ok(self.make((node, name(&asked[8..])), IS_FOLDER | word(asked, 0) & 0o7777)),
+            // UNLINK, RMDIR
+            10 | 11 => self.names.remove(&(node, name(asked))).map(|_| Vec::new()).ok_or(Errno::ENOENT),
             // LINK
             13 if self.lacks.second_names => Err(Errno::EPERM),
             // RENAME, RENAME2
             12 | 45 => {
                 let (begin, flags) = if what == 12 { (8, 0) } else { (16, word(asked, 8)) };
-                let from = name(&asked[begin..]);
-                let to = name(&asked[begin + from.len() + 1..]);
+                let from = (node, name(&asked[begin..]));
+                let to = (long(asked, 0), name(&asked[begin + from.1.len() + 1..]));
                 match flags {
                     0 => {}
                     _ if self.lacks.second_names => return Err(Errno::EINVAL),
@@ -182,6 +189,10 @@ impl Memory {
             // WRITE
             16 => {
                 let (from, length) = (index(asked, 8), word(asked, 16));
+                if self.lacks.room {
+                    self.lost.insert(node);
+                    return Ok(words(&[length, 0]));
+                }
                 let data = &mut self.nodes.get_mut(&node).ok_or(Errno::ENOENT)?.data;
                 let to = from + usize::try_from(length).unwrap();
                 data.resize(data.len().max(to), 0);
@@ -190,6 +201,8 @@ impl Memory {
             }
             // STATFS
             17 => Ok([longs(&[1 << 20, 1 << 19, 1 << 19, 1000, 900]), words(&[4096, 255, 4096]), vec![0; 28]].concat()),
+            // FLUSH
+            25 if self.lost.remove(&node) => Err(Errno::EDQUOT),
             // RELEASE, FSYNC, FLUSH, RELEASEDIR, FSYNCDIR
             18 | 20 | 25 | 29 | 30 => Ok(Vec::new()),
             // INIT: whether it is asked for locks
@@ -200,7 +213,8 @@ impl Memory {
             }
             // READDIR
             28 => {
-                let entries = self.names.iter().enumerate().skip(index(asked, 8)).map(|(nth, (name, node))| {
+                let of_it = self.names.iter().filter(|((folder, _), _)| *folder == node);
+                let entries = of_it.enumerate().skip(index(asked, 8)).map(|(nth, ((_, name), node))| {
                     let length = u32::try_from(name.len()).unwrap();
                     let head = [longs(&[*node, nth as u64 + 1]), words(&[length, IS_FILE >> 12])].concat();
                     [head, name.clone(), vec![0; name.len().next_multiple_of(8) - name.len()]].concat()
@@ -209,15 +223,18 @@ impl Memory {
             }
             // CREATE
             35 => {
-                let name = name(&asked[16..]);
-                let next = self.nodes.last_key_value().map_or(FOLDER, |(last, _)| *last) + 1;
-                let node = *self.names.entry(name).or_insert(next);
-                let new = || Node { mode: IS_FILE | word(asked, 4) & 0o7777, data: Vec::new() };
-                self.nodes.entry(node).or_insert_with(new);
-                Ok([self.entry(node), open()].concat())
+                let entry = self.make((node, name(&asked[16..])), IS_FILE | word(asked, 4) & 0o7777);
+                Ok([entry, open()].concat())
             }
             _ => Err(Errno::ENOSYS),
         }
+    }
+
+    fn make(&mut self, name: (u64, Vec<u8>), mode: u32) -> Vec<u8> {
+        let next = self.nodes.last_key_value().map_or(FOLDER, |(last, _)| *last) + 1;
+        let node = *self.names.entry(name).or_insert(next);
+        self.nodes.entry(node).or_insert_with(|| Node { mode, data: Vec::new() });
+        self.entry(node)
     }
 
     fn attributes(&self, node: u64) -> Vec<u8> {
@@ -297,6 +314,38 @@ fn where_nothing_can_be_kept_from_others_a_download_begins_anew() {
         assert_eq!(all, (Some(0), "01234567file\n", said));
         assert_eq!(server.requests()[1].header("range"), None);
     }
+}
+
+/// Whatever is kept there for a while: what was cut off is not taken for whole.
+#[test]
+fn where_a_lack_of_room_is_said_late_nothing_that_was_lost_is_taken_for_done() {
+    let large = "x".repeat(3_000_000);
+    let server = Server::new(vec![Reply::ok(&large)]);
+    let lacks = Lacks { room: true, ..Lacks::default() };
+    let script = "\
+        export TMPDIR=$PWD\n\
+        \"$0\" http -q \"$1\"; echo body $?\n\
+        \"$0\" run -q -- seq 500000; echo output $?\n\
+        seq 500000 | \"$0\" http -q PUT -d @- \"$1\"; echo data $?\n\
+        seq 500000 | \"$0\" run -q --base 1ms -- sh -c 'cat >/dev/null; exit 1'; echo input $?\n\
+        \"$0\" http -q -o /dev/null -w '%{http_code}' \"$1\" >out; echo words $?\n\
+        \"$0\" run -q --base 1ms --cap 1ms -- \"$0\" http -d x -q -o /dev/null \"$1\"; echo verdict $?";
+    let test = "where_a_lack_of_room_is_said_late_nothing_that_was_lost_is_taken_for_done";
+    let Some(outcome) = on_one_that(lacks, test, script, &server.url("/")) else { return };
+    let all = "body 125\noutput 125\ndata 125\ninput 125\nwords 125\nverdict 125\n";
+    assert_eq!(outcome.stdout, all, "{}", outcome.stderr);
+    for said in [
+        "cannot read back what the command wrote",
+        "cannot read standard input",
+        "cannot keep standard input for another attempt",
+        "cannot be told what may not be sent twice, so it was not sent",
+    ] {
+        // What closing says once, a process that was being started may have heard instead.
+        let why = ["Disk quota exceeded", "its file system has lost a part of it"];
+        let is_said = |why: &&str| outcome.stderr.contains(&format!("{said}: {why}\n"));
+        assert!(why.iter().any(is_said), "{said}: {}", outcome.stderr);
+    }
+    assert!(server.requests().iter().all(|request| request.body.is_empty()));
 }
 
 /// As any file there.

@@ -164,9 +164,39 @@ fn a_second_reader_of_a_pipe_holds_up_nobody_and_the_next_attempt_gets_what_the_
 /// How much stands in the standard input of the command.
 #[cfg(target_os = "linux")]
 fn in_the_pipe_of_the_child(run: &Child) -> u64 {
+    rustix::io::ioctl_fionread(input_of_the_child(run)).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+fn input_of_the_child(run: &Child) -> File {
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", run.id())).unwrap();
-    let input = File::open(format!("/proc/{}/fd/0", children.trim())).unwrap();
-    rustix::io::ioctl_fionread(&input).unwrap()
+    File::open(format!("/proc/{}/fd/0", children.trim())).unwrap()
+}
+
+/// It has room then before all was read.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_lost_of_an_input_is_said_though_the_command_makes_its_pipe_larger() {
+    let place = Place::new();
+    let (mut reader, mut writer) = pipe().unwrap();
+    let feeder = std::thread::spawn(move || {
+        // Nobody need read it all.
+        (1..200_000).try_for_each(|line| writeln!(writer, "{line}"))
+    });
+    let run = waiting(&place, reader.try_clone().unwrap().into(), &["--max-attempts", "1"], "read a; sleep 0.3");
+    until("it is copied", || in_the_pipe_of_the_child(&run) > 0);
+    rustix::pipe::fcntl_setpipe_size(input_of_the_child(&run), 1 << 20).unwrap();
+    fs::write(place.0.path().join("go"), "").unwrap();
+    let outcome = ends(run);
+    let mut rest = vec![0; 1 << 16];
+    let count = reader.read(&mut rest).unwrap();
+    drop(reader);
+    let _ = feeder.join().unwrap();
+    // Lines may begin in what was lost.
+    let next = String::from_utf8_lossy(&rest[..count]).lines().nth(1).unwrap().parse::<u32>().unwrap();
+    let lost: usize = (2..next - 1).map(|line| line.to_string().len() + 1).sum();
+    let said = outcome.stderr.split_once("took ").and_then(|(_, said)| said.split(' ').next()?.parse::<usize>().ok());
+    assert!(said.is_some_and(|said| said.abs_diff(lost) < 8), "{lost}: {}", outcome.stderr);
 }
 
 #[cfg(target_os = "linux")]
