@@ -32,8 +32,8 @@ pub(crate) fn is_kept(file: &File, length: u64) -> io::Result<()> {
 
 fn close_another(file: BorrowedFd<'_>) -> io::Result<()> {
     #[cfg(test)]
-    if tests::REFUSES.get() {
-        return Err(io::ErrorKind::QuotaExceeded.into());
+    if let Some(why) = tests::REFUSES.get() {
+        return Err(why.into());
     }
     match file.try_clone_to_owned() {
         Ok(another) => Ok(nix::unistd::close(another)?),
@@ -56,15 +56,20 @@ pub(crate) mod tests {
     use super::*;
 
     thread_local! {
-        /// Whether closing is refused, for a test.
-        pub(crate) static REFUSES: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+        /// Why closing is refused, for a test.
+        pub(crate) static REFUSES: std::cell::Cell<Option<io::ErrorKind>> = const { std::cell::Cell::new(None) };
     }
 
     /// What comes of this where a file system says so late that it has no room.
     pub(crate) fn refused<T>(work: impl FnOnce() -> T) -> T {
-        REFUSES.set(true);
+        refused_for(io::ErrorKind::QuotaExceeded, work)
+    }
+
+    /// The same for another reason.
+    pub(crate) fn refused_for<T>(why: io::ErrorKind, work: impl FnOnce() -> T) -> T {
+        REFUSES.set(Some(why));
         let done = work();
-        REFUSES.set(false);
+        REFUSES.set(None);
         done
     }
 

@@ -117,4 +117,33 @@ mod tests {
         drop(reader);
         assert_eq!(gone.join().unwrap(), io::ErrorKind::BrokenPipe);
     }
+
+    /// What was typed before may be a part of it.
+    #[test]
+    fn a_terminal_that_has_gone_away_has_not_ended() {
+        /// As reading says of one that was hung up.
+        struct Nothing(std::os::fd::OwnedFd);
+
+        impl Read for Nothing {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Ok(0)
+            }
+        }
+
+        impl AsFd for Nothing {
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                self.0.as_fd()
+            }
+        }
+
+        let terminal = nix::pty::openpty(None, None).unwrap();
+        let mut here = Waits(Nothing(terminal.slave));
+        assert_eq!(here.read(&mut [0]).unwrap(), 0, "the end was typed");
+        drop(terminal.master);
+        assert_eq!(here.read(&mut []).unwrap(), 0);
+        assert_eq!(here.read(&mut [0]).unwrap_err().to_string(), "the terminal has gone away");
+        let (reader, writer) = io::pipe().unwrap();
+        drop(writer);
+        assert_eq!(Waits(reader).read(&mut [0]).unwrap(), 0);
+    }
 }

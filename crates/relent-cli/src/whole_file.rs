@@ -102,11 +102,14 @@ impl WholeFile {
                 Err(_) if place.folder().is_ok_and(|folder| folder.nlink() == 0) => {
                     WholeFile::find(place.path(), self.is_private)?.write(bytes)
                 }
-                Err(error) if !is_for_want_of_room(&error) => match old.filter(|_| place.is_there_as_it_was()) {
-                    Some(file) => over(&file, bytes, self.is_private),
-                    None => Err(error),
-                },
-                written => written,
+                Err(Unplaced::Here(error)) if !is_for_want_of_room(&error) => {
+                    match old.filter(|_| place.is_there_as_it_was()) {
+                        Some(file) => over(&file, bytes, self.is_private),
+                        None => Err(error),
+                    }
+                }
+                Err(Unplaced::Here(error) | Unplaced::Unwritten(error)) => Err(error),
+                Ok(()) => Ok(()),
             },
         }
     }
@@ -198,8 +201,22 @@ fn of_somebody_else() -> io::Error {
     io::Error::other("it belongs to somebody else")
 }
 
+/// Why no new file is in its place.
+enum Unplaced {
+    /// None can be made, or put there.
+    Here(io::Error),
+    /// It cannot be written, so what is there stays.
+    Unwritten(io::Error),
+}
+
+impl From<io::Error> for Unplaced {
+    fn from(error: io::Error) -> Unplaced {
+        Unplaced::Here(error)
+    }
+}
+
 /// Writes a new file, and puts it in its place.
-fn beside(place: &Place, bytes: &[u8], is_private: bool) -> io::Result<()> {
+fn beside(place: &Place, bytes: &[u8], is_private: bool) -> Result<(), Unplaced> {
     let _undisturbed = Undisturbed::begin();
     let found = place.found();
     // What takes the place of nothing is as any new file is, but in a folder like `/tmp`.
@@ -207,23 +224,23 @@ fn beside(place: &Place, bytes: &[u8], is_private: bool) -> io::Result<()> {
     let of_new_ones = Permissions::from_mode(if is_as_any { 0o666 } else { 0o600 });
     let mut new =
         tempfile::Builder::new().prefix(".relent-").permissions(of_new_ones).tempfile_in(place.way_to_folder())?;
-    new.write_all(bytes)?;
-    arrived::check(new.as_file())?;
+    new.write_all(bytes).and_then(|()| arrived::check(new.as_file())).map_err(Unplaced::Unwritten)?;
     if !is_private && !is_as_any {
         let has_all = Dress::of(place)?.put_on(new.as_file())?;
         // One that others may have brought is replaced in any case.
         if !has_all && !place.is_shared()? {
-            return Err(Errno::EPERM.into());
+            return Err(Unplaced::Here(Errno::EPERM.into()));
         }
     }
-    match found {
+    let put = match found {
         // Something has come meanwhile; or the file system cannot tell, as it knows no second names.
         None => match new.persist_noclobber(place.way()) {
             Err(error) => over_what_came(place, error.file),
             Ok(_) => Ok(()),
         },
         Some(_) => over_what_came(place, new),
-    }
+    };
+    Ok(put?)
 }
 
 /// Puts a new file in the place of what is there by now: another run of ours may have been there meanwhile, but nobody else.

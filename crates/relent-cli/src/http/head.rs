@@ -29,7 +29,7 @@ pub(super) fn sent(hop: &Hop, look: &mut redact::Head) -> String {
     if hop.says_a_secret {
         return format!("> {method} {}", redact::HIDDEN) + &headers(hop, look);
     }
-    let url = redact::path(&hop.url[url::Position::BeforePath..url::Position::AfterQuery]);
+    let url = look.path(&hop.url[url::Position::BeforePath..url::Position::AfterQuery]);
     let mut text = format!("> {method} {}", escape(&url));
     if let Some(host) = hop.url.host_str().filter(|_| !hop.headers.contains_key(HOST)) {
         let port = hop.url.port().map(|port| format!(":{port}")).unwrap_or_default();

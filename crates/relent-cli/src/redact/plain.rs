@@ -113,6 +113,8 @@ pub(super) fn shown(text: &str) -> usize {
         return text.len();
     }
     let (mut at, mut word, mut has_colon) = (0, 0, false);
+    // Of all that stands before, asked once.
+    let place = text.find(PLACE).unwrap_or(text.len());
     while let Some(c) = text[at..].chars().next() {
         let behind = &text[at + c.len_utf8()..];
         match c {
@@ -120,8 +122,8 @@ pub(super) fn shown(text: &str) -> usize {
             '=' if !behind.is_empty() && !is_setting(&text[word..at], behind, false) => return at + 1,
             '%' if behind.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2 => return at,
             '#' if has_colon => return at,
-            '#' if !is_a_name(&text[..at], behind) => return at + 1,
-            '?' if begins_a_query(&text[..at], behind) => return at + 1 + harmless(behind),
+            '#' if !is_a_name(&text[..at], place < at, behind) => return at + 1,
+            '?' if begins_a_query(place < at, behind) => return at + 1 + harmless(behind),
             '[' => at += address(behind),
             // Nothing but a port follows an address.
             ']' if behind.starts_with(is_of_a_word) => return at + 1,
@@ -140,8 +142,8 @@ pub(super) fn shown(text: &str) -> usize {
 }
 
 /// Whether what stands there may be a query of what was to be a URL, of which not all is harmless: none of a sentence.
-fn begins_a_query(before: &str, behind: &str) -> bool {
-    let is_of_a_sentence = behind.starts_with(' ') && !has_a_place(before);
+fn begins_a_query(has_place: bool, behind: &str) -> bool {
+    let is_of_a_sentence = behind.starts_with(' ') && !has_place;
     !behind.is_empty() && !is_of_a_sentence && harmless(behind) < behind.len()
 }
 
@@ -151,10 +153,8 @@ pub(super) fn is_a_value_alone(name: &str, value: &str) -> bool {
     matches!(value, "" | "=") && (name.len() > 32 || name.contains(is_odd))
 }
 
-/// Whether a host with a port, or a path, may stand there.
-fn has_a_place(text: &str) -> bool {
-    text.contains(['/', ':', '\\'])
-}
+/// Where a host with a port, or a path, may stand.
+const PLACE: [char; 3] = ['/', ':', '\\'];
 
 /// How much of a query is shown: parameters that are plainly harmless, and the name of the next one.
 fn harmless(query: &str) -> usize {
@@ -174,8 +174,8 @@ fn harmless(query: &str) -> usize {
 
 /// Whether what stands there may be the name of a policy behind its file, and nothing more: a word of small letters, or a short number. In a
 /// sentence, and behind a file that is called like one of policies, a word may have a digit or two.
-fn is_a_name(before: &str, text: &str) -> bool {
-    let is_of_a_sentence = before.ends_with(' ') && !has_a_place(before);
+fn is_a_name(before: &str, has_place: bool, text: &str) -> bool {
+    let is_of_a_sentence = before.ends_with(' ') && !has_place;
     let most = if before.ends_with(".toml") || is_of_a_sentence { 2 } else { 0 };
     // What is hidden behind a colon is not for this to say.
     let name = text.split(':').next().unwrap_or_default();
@@ -493,6 +493,15 @@ mod tests {
             ("\u{e4}", false),
         ] {
             assert_eq!(begins_with_a_word(text), is_one, "{text}");
+        }
+    }
+
+    /// A server may send hundreds of kilobytes of one header.
+    #[test]
+    fn long_values_are_looked_at_once() {
+        for word in ["? ", "a? ", " #a", "#a ", "[", "a=5ms ", "-a ", "? #5 ", "1=5s, ", "%"] {
+            let text = word.repeat((1 << 18) / word.len());
+            assert!(shown(&text) <= text.len());
         }
     }
 

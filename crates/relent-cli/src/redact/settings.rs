@@ -95,6 +95,15 @@ fn quoted(text: &str, start: usize, end: &str) -> usize {
 mod tests {
     use crate::redact::{text, url};
 
+    /// A server may send hundreds of kilobytes of one header.
+    #[test]
+    fn long_texts_are_looked_at_once() {
+        for word in ["pw\\:&", "pw\\:***.", "pw: no", "pw=&", "\"pw\": ***.", "token\":"] {
+            let long = word.repeat((1 << 18) / word.len());
+            assert!(super::settings(&long).len() <= 2 * long.len(), "{word}");
+        }
+    }
+
     #[test]
     fn settings_with_the_name_of_a_password_are_hidden() {
         for (given, shown) in [

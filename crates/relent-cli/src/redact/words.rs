@@ -39,16 +39,23 @@ pub(super) fn are_ours(text: &str) -> bool {
     ends[letters.len()] <= MOST
 }
 
+/// The most signs of a word with those of a sentence around it.
+const A_WORD: usize = 64;
+
 /// Whether a text begins as messages go on behind a name (`No such file`, `Is a directory`, `up after 1 attempt`, `3 attempts`): with such a word and, if
 /// there is a second, with another one or an amount, or with how many attempts there were.
 pub(super) fn begin_a_message(text: &str) -> bool {
     let ends = |c: char| c.is_whitespace() || "\"'".contains(c);
-    let (first, behind) = text.split_at(text.find(ends).unwrap_or(text.len()));
+    // No word is longer, and the end of what is none may be far away: this is asked of each setting.
+    let word = |text: &str| text.char_indices().take(A_WORD).find(|(_, c)| ends(*c)).map(|(end, _)| end);
+    let Some(end) = word(text).or((text.len() < A_WORD).then_some(text.len())) else { return false };
+    let (first, behind) = text.split_at(end);
     // A quote at the first is a part of a value.
     let Some(behind) = behind.strip_prefix(char::is_whitespace) else {
         return behind.is_empty() && is_ours(bare(first));
     };
-    let second = bare(behind.split(ends).next().unwrap_or_default());
+    let Some(end) = word(behind).or((behind.len() < A_WORD).then_some(behind.len())) else { return false };
+    let second = bare(&behind[..end]);
     match first.bytes().all(|byte| byte.is_ascii_digit()) {
         true => is_short_amount(first) && ["attempt", "attempts"].contains(&second),
         false => is_ours(bare(first)) && (second == "a" || is_ours(second) || is_short_amount(second)),

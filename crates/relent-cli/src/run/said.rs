@@ -3,7 +3,7 @@
 use super::exit_set::ExitSet;
 use crate::outer::NOT_BEGUN;
 use relent::{Verdict, duration::parse_duration};
-use std::{collections::HashMap, rc::Rc};
+use std::{collections::HashMap, rc::Rc, time::Duration};
 
 /// What was said in an attempt.
 #[derive(Debug)]
@@ -15,13 +15,15 @@ pub(super) struct Said {
     /// What was said last of every code, and the how manieth that was.
     every: Option<Rc<str>>,
     nth: u32,
+    /// How long a far side has asked for that somebody was ended in, whatever code comes of that.
+    told: Option<(u32, Duration)>,
     /// What was said last of each code, and after the how manieth of every one.
     of: [Option<(u32, Rc<str>)>; 256],
 }
 
 impl Default for Said {
     fn default() -> Said {
-        Said { at_it: HashMap::new(), own: None, every: None, nth: 0, of: [const { None }; 256] }
+        Said { at_it: HashMap::new(), own: None, every: None, nth: 0, told: None, of: [const { None }; 256] }
     }
 }
 
@@ -30,7 +32,11 @@ const A_WORD: usize = 4096;
 
 impl Said {
     pub(super) fn is_nothing(&self) -> bool {
-        self.at_it.is_empty() && self.own.is_none() && self.every.is_none() && self.of.iter().all(Option::is_none)
+        self.at_it.is_empty()
+            && self.own.is_none()
+            && self.every.is_none()
+            && self.told.is_none()
+            && self.of.iter().all(Option::is_none)
     }
 
     pub(super) fn hear(&mut self, line: &str, command: &str) {
@@ -60,14 +66,17 @@ impl Said {
                 }
             }
             Some(by) => {
-                let is_at_it = !codes.is_one() && parse(word) == Some(Verdict::Permanent);
-                if is_at_it {
+                let is_of_all = !codes.is_one();
+                if let (true, Some(Verdict::After(wait))) = (is_of_all, parse(word)) {
+                    let before = self.told.filter(|(nth, _)| *nth == self.nth).map(|(_, wait)| wait);
+                    self.told = Some((self.nth, before.max(Some(wait)).unwrap_or(wait)));
+                } else if is_of_all {
                     *self.at_it.entry(by.to_owned()).or_default() += 1;
                 }
                 // What it takes back of that is for those who go on: nothing does after the command, but that it may be cut off.
                 if by == command {
                     self.own = Some(word.into());
-                } else if !is_at_it {
+                } else if !is_of_all {
                     self.say(&codes, word);
                 }
             }
@@ -92,7 +101,13 @@ impl Said {
             return Some(Ok(Verdict::Permanent));
         }
         let of_it = self.of[usize::from(exit)].as_ref().filter(|(nth, _)| *nth == self.nth).map(|(_, word)| word);
-        let word = self.own.as_ref().filter(|_| exit != 0).or(of_it).or(self.every.as_ref())?;
+        let said = self.own.as_ref().filter(|_| exit != 0).or(of_it);
+        if let (None, Some((nth, wait))) = (said, self.told.filter(|_| exit != 0))
+            && nth == self.nth
+        {
+            return Some(Ok(Verdict::After(wait)));
+        }
+        let word = said.or(self.every.as_ref())?;
         Some(parse(word).ok_or_else(|| word.to_string()))
     }
 }
@@ -134,7 +149,6 @@ fn parse(word: &str) -> Option<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn the_words_of_a_verdict() {
@@ -225,6 +239,13 @@ mod tests {
             ),
             (["exit 1-255 by 1.7: after 2s\n", "exit 124 by 1.8: overloaded\n", ""], Some(Verdict::Overloaded)),
             (["exit 1-255 by 1.7: after 2s\n", is_at_it, is_done], Some(Verdict::Permanent)),
+            // What is known of its end is not forgotten for that.
+            (["exit 124 by 1.8: permanent\n", "exit 1-255 by 1.7: after 2s\n", ""], Some(Verdict::Permanent)),
+            (
+                ["exit 1-255 by 1.7: after 2s\n", "exit 1-255 by 1.8: after 1s\n", ""],
+                Some(Verdict::After(Duration::from_secs(2))),
+            ),
+            (["exit 1-255 by 1.7: after 2s\n", "transient\n", ""], Some(Verdict::Transient)),
             // Somebody else is at it beside the command.
             (["exit 1-255 by 1.7: permanent\n", "exit 5 by 1.1: after 2s\n", ""], Some(Verdict::Permanent)),
             ([is_at_it, "transient\n", ""], Some(Verdict::Transient)),

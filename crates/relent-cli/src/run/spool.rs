@@ -1,7 +1,7 @@
 //! Bytes kept for later: in memory to a limit, then in a temporary file that has no name, up to a bound.
 
 use crate::{arrived, size::Size};
-use std::{fs::File, io, os::unix::fs::FileExt};
+use std::{cell::Cell, fs::File, io, os::unix::fs::FileExt};
 
 /// How much is kept in memory.
 const MEMORY: usize = 1 << 20;
@@ -15,6 +15,8 @@ pub(super) struct Spool {
     /// The most that is kept.
     most: u64,
     is_given_up: bool,
+    /// How much of it has surely come to the file.
+    arrived: Cell<u64>,
 }
 
 /// What has become of bytes that were to be kept.
@@ -91,11 +93,20 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// They cannot be read, or the file system has lost some of them: that is looked at where reading begins.
+    /// They cannot be read, or the file system has lost some of them.
     pub(super) fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<usize> {
         match &self.file {
-            Some(file) if at == 0 => arrived::is_kept(file, self.len).and_then(|()| file.read_at(into, at)),
-            Some(file) => file.read_at(into, at),
+            Some(file) if at < self.len => {
+                if at + into.len() as u64 > self.arrived.get() && self.arrived.get() < self.len {
+                    arrived::is_kept(file, self.len)?;
+                    self.arrived.set(self.len);
+                }
+                match file.read_at(into, at)? {
+                    0 if !into.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+                    count => Ok(count),
+                }
+            }
+            Some(_) => Ok(0),
             None => {
                 let rest = usize::try_from(at).ok().and_then(|at| self.memory.get(at..)).unwrap_or_default();
                 let count = rest.len().min(into.len());
@@ -148,11 +159,15 @@ mod tests {
 
     #[test]
     fn what_its_file_system_has_lost_is_an_error() {
-        let (spool, _) = filled(30, 50_001);
+        let (mut spool, _) = filled(30, 50_001);
         let mut buffer = [0; 10];
         assert!(arrived::tests::refused(|| spool.read_at(0, &mut buffer)).is_err());
+        assert_eq!(spool.read_at(10, &mut buffer).unwrap(), 10);
         spool.file.as_ref().unwrap().set_len(1_400_000).unwrap();
-        assert!(spool.read_at(0, &mut buffer).is_err());
+        assert!(spool.read_at(1_400_000, &mut buffer).is_err());
+        // What came after that was looked at.
+        spool.append(b"more").unwrap();
+        assert!(arrived::tests::refused(|| spool.read_at(spool.len() - 4, &mut buffer)).is_err());
     }
 
     #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::arrived::tests::refused;
+use crate::arrived::tests::refused_for;
 use std::{
     fs::OpenOptions,
     io::Read,
@@ -308,7 +308,9 @@ fn what_has_not_arrived_takes_the_place_of_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let [path, other] = ["a", "b"].map(|name| folder.path().join(name));
     let is_refused = |write: &dyn Fn() -> io::Result<()>| {
-        assert_eq!(refused(write).unwrap_err().kind(), io::ErrorKind::QuotaExceeded);
+        for why in [io::ErrorKind::QuotaExceeded, io::ErrorKind::StaleNetworkFileHandle] {
+            assert_eq!(refused_for(why, write).unwrap_err().kind(), why);
+        }
     };
     let private = || WholeFile::private(&path)?.write(b"new");
     let public = || replace(&path, b"new");
