@@ -7,8 +7,8 @@
 //! What relent writes begins with the exit code that it is about, and with who says it (`exit 22 by 4026531836.77: permanent`), and counts
 //! only if the attempt ends with that code: a script that copes with the failure and goes on is judged by its own end, unless that has the
 //! same code. What the command itself says is about its end, whatever that is. Of all codes (`exit 1-255 by 4026531836.77: permanent`) is what
-//! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77:`), and what was told to
-//! whoever is ended while it waits (`exit 1-255 by 4026531836.77: after 29s`).
+//! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77:`), and what is waited
+//! for as a far side has asked (`exit 1-255 by 4026531836.77: after 29s`), so that whoever is ended meanwhile is not begun anew sooner.
 
 use crate::{arrived, regular, talk::plain};
 use nix::libc::{EMFILE, ENFILE, ENOMEM};
@@ -107,6 +107,13 @@ pub(crate) fn not_before(told: Option<Instant>) {
     let left = told.map(|told| told.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
     if let Some(left) = left {
         let _ = tell(&line(&word(Verdict::After(left)), ENDS));
+    }
+}
+
+/// Takes that back: it was waited for.
+pub(crate) fn may_begin(told: Option<Instant>) {
+    if told.is_some() {
+        let _ = tell(&line("", ENDS));
     }
 }
 

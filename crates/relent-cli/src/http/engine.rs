@@ -263,7 +263,10 @@ impl Engine {
                     last = Some((*failure).without_response());
                     // What is left of the request is sent to nobody who wants to be left alone.
                     self.line.client.hang_up();
+                    // At once: what ends us then may leave no time for it.
+                    outer::not_before(self.told.get());
                     narrator.wait(delay).await;
+                    outer::may_begin(self.told.take());
                 }
                 next => {
                     let stop = match next {

@@ -15,15 +15,15 @@ pub(super) struct Said {
     /// What was said last of every code, and the how manieth that was.
     every: Option<Rc<str>>,
     nth: u32,
-    /// How long a far side has asked for that somebody was ended in, whatever code comes of that.
-    told: Option<(u32, Duration)>,
+    /// Who waits for as long as a far side has asked, if nothing has ended that.
+    waits: HashMap<String, Duration>,
     /// What was said last of each code, and after the how manieth of every one.
     of: [Option<(u32, Rc<str>)>; 256],
 }
 
 impl Default for Said {
     fn default() -> Said {
-        Said { at_it: HashMap::new(), own: None, every: None, nth: 0, told: None, of: [const { None }; 256] }
+        Said { at_it: HashMap::new(), own: None, every: None, nth: 0, waits: HashMap::new(), of: [const { None }; 256] }
     }
 }
 
@@ -31,11 +31,16 @@ impl Default for Said {
 const A_WORD: usize = 4096;
 
 impl Said {
+    /// Nobody knows that nobody is at something.
+    pub(super) fn of_what_cannot_be_read() -> Said {
+        Said { at_it: [("?".to_owned(), 1)].into(), ..Said::default() }
+    }
+
     pub(super) fn is_nothing(&self) -> bool {
         self.at_it.is_empty()
             && self.own.is_none()
             && self.every.is_none()
-            && self.told.is_none()
+            && self.waits.is_empty()
             && self.of.iter().all(Option::is_none)
     }
 
@@ -45,6 +50,7 @@ impl Said {
             // Who speaks of every end knows all of it; what is no verdict, as the beginning of a line, takes nothing back.
             if parse(line).is_some() {
                 self.at_it.clear();
+                self.waits.clear();
             }
             if !line.is_empty() {
                 (self.own, self.every) = (None, Some(line.into()));
@@ -57,10 +63,11 @@ impl Said {
                 if by == command && word == NOT_BEGUN {
                     self.own = None;
                 }
-                let is_over = self.at_it.get_mut(by).is_some_and(|times| {
-                    *times -= 1;
-                    *times == 0
-                });
+                let is_over = self.waits.remove(by).is_none()
+                    && self.at_it.get_mut(by).is_some_and(|times| {
+                        *times -= 1;
+                        *times == 0
+                    });
                 if is_over {
                     self.at_it.remove(by);
                 }
@@ -68,9 +75,10 @@ impl Said {
             Some(by) => {
                 let is_of_all = !codes.is_one();
                 if let (true, Some(Verdict::After(wait))) = (is_of_all, parse(word)) {
-                    let before = self.told.filter(|(nth, _)| *nth == self.nth).map(|(_, wait)| wait);
-                    self.told = Some((self.nth, before.max(Some(wait)).unwrap_or(wait)));
-                } else if is_of_all {
+                    self.waits.insert(by.to_owned(), wait);
+                    return;
+                }
+                if is_of_all {
                     *self.at_it.entry(by.to_owned()).or_default() += 1;
                 }
                 // What it takes back of that is for those who go on: nothing does after the command, but that it may be cut off.
@@ -95,19 +103,22 @@ impl Said {
         !self.at_it.is_empty()
     }
 
+    /// A verdict on a failure, with the waits in it that somebody was ended in: what is to be begun anew is not begun sooner.
+    pub(super) fn no_sooner(&self, verdict: Verdict) -> Verdict {
+        match (verdict, self.waits.values().max()) {
+            (Verdict::Transient, Some(wait)) => Verdict::After(*wait),
+            (Verdict::After(before), Some(wait)) => Verdict::After(before.max(*wait)),
+            _ => verdict,
+        }
+    }
+
     /// What of it is about this exit code: nothing, a verdict, or something that is none.
     pub(super) fn about(&self, exit: u8) -> Option<Result<Verdict, String>> {
         if exit != 0 && self.is_at_it() {
             return Some(Ok(Verdict::Permanent));
         }
         let of_it = self.of[usize::from(exit)].as_ref().filter(|(nth, _)| *nth == self.nth).map(|(_, word)| word);
-        let said = self.own.as_ref().filter(|_| exit != 0).or(of_it);
-        if let (None, Some((nth, wait))) = (said, self.told.filter(|_| exit != 0))
-            && nth == self.nth
-        {
-            return Some(Ok(Verdict::After(wait)));
-        }
-        let word = said.or(self.every.as_ref())?;
+        let word = self.own.as_ref().filter(|_| exit != 0).or(of_it).or(self.every.as_ref())?;
         Some(parse(word).ok_or_else(|| word.to_string()))
     }
 }
@@ -231,21 +242,6 @@ mod tests {
                 ["exit 5 by 1.1: after 2s\n", "exit 124 by 1.9: permanent\n", ""],
                 Some(Verdict::After(Duration::from_secs(2))),
             ),
-            // It was ended while it waited.
-            (["exit 1-255 by 1.1: after 2s\n", "", ""], Some(Verdict::After(Duration::from_secs(2)))),
-            (
-                ["exit 1-255 by 1.7: after 2s\n", "exit 4 by 1.8: overloaded\n", ""],
-                Some(Verdict::After(Duration::from_secs(2))),
-            ),
-            (["exit 1-255 by 1.7: after 2s\n", "exit 124 by 1.8: overloaded\n", ""], Some(Verdict::Overloaded)),
-            (["exit 1-255 by 1.7: after 2s\n", is_at_it, is_done], Some(Verdict::Permanent)),
-            // What is known of its end is not forgotten for that.
-            (["exit 124 by 1.8: permanent\n", "exit 1-255 by 1.7: after 2s\n", ""], Some(Verdict::Permanent)),
-            (
-                ["exit 1-255 by 1.7: after 2s\n", "exit 1-255 by 1.8: after 1s\n", ""],
-                Some(Verdict::After(Duration::from_secs(2))),
-            ),
-            (["exit 1-255 by 1.7: after 2s\n", "transient\n", ""], Some(Verdict::Transient)),
             // Somebody else is at it beside the command.
             (["exit 1-255 by 1.7: permanent\n", "exit 5 by 1.1: after 2s\n", ""], Some(Verdict::Permanent)),
             ([is_at_it, "transient\n", ""], Some(Verdict::Transient)),
@@ -257,5 +253,34 @@ mod tests {
                 "{text:?}"
             );
         }
+    }
+
+    #[test]
+    fn who_is_ended_while_it_waits_is_not_begun_anew_sooner() {
+        let secs = |secs| Verdict::After(Duration::from_secs(secs));
+        let (two, one) = ("exit 1-255 by 1.7: after 2s\n", "exit 1-255 by 1.1: after 1s\n");
+        for (text, verdict) in [
+            ([two, "", ""], secs(2)),
+            ([two, one, ""], secs(2)),
+            ([two, "exit 1-255 by 1.7: after 1s\n", ""], secs(1)),
+            ([two, one, "exit 1-255 by 1.7:\n"], secs(1)),
+            ([two, "exit 1-255 by 1.7:\n", ""], Verdict::Transient),
+            ([two, "transient\n", ""], Verdict::Transient),
+            ([two, "exit 4 by 1.8: overloaded\n", ""], secs(2)),
+        ] {
+            let mut said = Said::default();
+            text.concat().lines().for_each(|line| said.hear(line, "1.1"));
+            assert_eq!(said.no_sooner(Verdict::Transient), verdict, "{text:?}");
+            assert_eq!(said.no_sooner(Verdict::Permanent), Verdict::Permanent);
+            assert_eq!(said.no_sooner(secs(9)), secs(9));
+        }
+        // What is known of an end is not forgotten for that, nor is what somebody is at.
+        let (known, at_it) = ("exit 124 by 1.8: permanent\n", "exit 1-255 by 1.8: permanent\n");
+        for before in [known, at_it] {
+            assert_eq!(last(&[before, two].concat(), 124), Some(Ok(Verdict::Permanent)));
+            assert_eq!(last(&[two, before, "exit 1-255 by 1.7:\n"].concat(), 124), Some(Ok(Verdict::Permanent)));
+        }
+        assert_eq!(Said::of_what_cannot_be_read().about(1), Some(Ok(Verdict::Permanent)));
+        assert_eq!(last(two, 124), None, "the rules say what an end means");
     }
 }

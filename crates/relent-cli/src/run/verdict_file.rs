@@ -123,7 +123,7 @@ impl VerdictFile {
 
     /// What the command, and what it has started, wrote.
     ///
-    /// A file that is gone or cannot be read, and what is no file, says nothing.
+    /// A file that is gone, and what is no file, says nothing. Of one that is there and cannot be read nobody knows what somebody is at.
     pub(super) fn take(&self, command: u32) -> Said {
         self.read(command).unwrap_or_default()
     }
@@ -146,7 +146,7 @@ impl VerdictFile {
                 ((named.st_dev, named.st_ino) == (made.dev(), made.ino())).then_some(&self.file)?
             }
         };
-        said_in(file, &speaker(command)).ok()
+        Some(said_in(file, &speaker(command)).unwrap_or_else(|_| Said::of_what_cannot_be_read()))
     }
 }
 

@@ -400,6 +400,23 @@ fn who_is_ended_in_a_wait_that_a_server_has_told_says_so() {
     }
 }
 
+/// A wait that somebody else was ended in makes nothing of what is known of an end.
+#[test]
+fn nor_is_one_beside_a_wait_that_was_ended() {
+    let [post, later] = [vec![Reply::status(503)], vec![Reply::new(503, &["Retry-After: 1"], "")]].map(Server::new);
+    let [post_to, get_from] = [post.url("/"), later.url("/")];
+    let http = format!("{RELENT} http -q");
+    let line = format!("{http} -d x {post_to}; rc=$?; timeout 0.3 {http} {get_from}; exit $rc");
+    let outcome = finish(command(&Folder::new(), &[&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat()));
+    assert_eq!((post.count(), outcome.code), (1, Some(6)), "{outcome:?}");
+    // What the run was told to end for, it ends for.
+    let line = format!("timeout 0.3 {http} {get_from}; exit 64");
+    let args = [&["run", "-q", "--stop-on-exit", "64"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+    let before = later.count();
+    assert_eq!(finish(command(&Folder::new(), &args)).code, Some(64));
+    assert_eq!(later.count() - before, 1);
+}
+
 /// How long the server wants to be left alone counts, though its page could not be written.
 #[test]
 fn what_the_server_said_counts_whatever_became_of_its_page() {
