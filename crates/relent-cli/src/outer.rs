@@ -41,6 +41,8 @@ pub(crate) const ABOVE: &str = "RELENT_VERDICTS_ABOVE";
 const ENDS: &str = "1-255";
 /// What is said instead of a verdict of what was not begun.
 pub(crate) const NOT_BEGUN: &str = "not begun";
+/// What is said when a wait that was told is over.
+pub(crate) const WAITED: &str = "waited";
 /// The variable with the milliseconds that are left.
 pub const DEADLINE_MS: &str = "RELENT_DEADLINE_MS";
 
@@ -102,19 +104,16 @@ pub(crate) fn nothing_again() -> Result<(), Untold> {
     tell_all(&line(&word(Verdict::Permanent), ENDS))
 }
 
-/// Tells the caller, of whatever ends us, that the far side has asked to be left alone until then.
-pub(crate) fn not_before(told: Option<Instant>) {
+/// Tells the caller, of whatever ends us, that the far side has asked to be left alone until then. Whether there was anything to tell, and it
+/// was heard.
+pub(crate) fn not_before(told: Option<Instant>) -> bool {
     let left = told.map(|told| told.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
-    if let Some(left) = left {
-        let _ = tell(&line(&word(Verdict::After(left)), ENDS));
-    }
+    left.is_some_and(|left| tell(&line(&word(Verdict::After(left)), ENDS)).is_ok())
 }
 
 /// Takes that back: it was waited for.
-pub(crate) fn may_begin(told: Option<Instant>) {
-    if told.is_some() {
-        let _ = tell(&line("", ENDS));
-    }
+pub(crate) fn has_waited() {
+    let _ = tell(&line(WAITED, ENDS));
 }
 
 /// Whether the caller would hear what there will be to say.

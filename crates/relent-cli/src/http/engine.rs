@@ -264,9 +264,12 @@ impl Engine {
                     // What is left of the request is sent to nobody who wants to be left alone.
                     self.line.client.hang_up();
                     // At once: what ends us then may leave no time for it.
-                    outer::not_before(self.told.get());
+                    let is_told = outer::not_before(self.told.get());
                     narrator.wait(delay).await;
-                    outer::may_begin(self.told.take());
+                    self.told.set(None);
+                    if is_told {
+                        outer::has_waited();
+                    }
                 }
                 next => {
                     let stop = match next {

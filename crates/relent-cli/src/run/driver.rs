@@ -214,12 +214,14 @@ impl Driver<'_> {
                 Ok(delay) => delay,
                 Err(outcome) => return Ok(outcome),
             };
-            outer::not_before(history.told);
+            let is_told = outer::not_before(history.told);
             if let Some(outcome) = wait(delay, call.attempt(), self.signals, &mut self.narrator, self.lease.as_deref())
             {
                 return Ok(outcome);
             }
-            outer::may_begin(history.told);
+            if is_told {
+                outer::has_waited();
+            }
         }
     }
 
@@ -351,7 +353,7 @@ impl Driver<'_> {
         let (verdict, what) = match judge(&ended, said, &self.args.failure) {
             Judged::Failure(verdict, what) => {
                 history.successes = 0;
-                (Some(ended.said.no_sooner(verdict)), what)
+                (Some(verdict), what)
             }
             Judged::Success => {
                 history.successes += 1;

@@ -25,6 +25,8 @@ pub(super) enum Judged {
 /// 5. cannot be executed, not found: permanent, unless it is that the system has no room, or the file is being written
 /// 6. `--sysexits`
 /// 7. any other failure: permanent if it was said what to retry (3), else transient
+///
+/// What is transient by none but the last two is not begun anew sooner than somebody was told who was ended while it waited.
 pub(super) fn judge(ended: &Ended, said: Option<Verdict>, rules: &FailureArgs) -> Judged {
     let code = ended.how.code();
     let what = happened(ended);
@@ -54,7 +56,7 @@ pub(super) fn judge(ended: &Ended, said: Option<Verdict>, rules: &FailureArgs) -
         64 | 65 | 77 | 78 if rules.sysexits => Verdict::Permanent,
         _ => Verdict::from(!is_choosy),
     };
-    Judged::Failure(verdict, what)
+    Judged::Failure(ended.said.no_sooner(verdict), what)
 }
 
 /// Whether it is a success, by the same rules, as far as its output is known.

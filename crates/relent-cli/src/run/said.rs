@@ -1,7 +1,7 @@
 //! What was said in an attempt, by its command and by all that this has started, as lines of `RELENT_VERDICT`: what of it counts.
 
 use super::exit_set::ExitSet;
-use crate::outer::NOT_BEGUN;
+use crate::outer::{NOT_BEGUN, WAITED};
 use relent::{Verdict, duration::parse_duration};
 use std::{collections::HashMap, rc::Rc, time::Duration};
 
@@ -63,15 +63,15 @@ impl Said {
                 if by == command && word == NOT_BEGUN {
                     self.own = None;
                 }
-                let is_over = self.waits.remove(by).is_none()
-                    && self.at_it.get_mut(by).is_some_and(|times| {
-                        *times -= 1;
-                        *times == 0
-                    });
+                let is_over = self.at_it.get_mut(by).is_some_and(|times| {
+                    *times -= 1;
+                    *times == 0
+                });
                 if is_over {
                     self.at_it.remove(by);
                 }
             }
+            Some(by) if !codes.is_one() && word == WAITED => drop(self.waits.remove(by)),
             Some(by) => {
                 let is_of_all = !codes.is_one();
                 if let (true, Some(Verdict::After(wait))) = (is_of_all, parse(word)) {
@@ -88,7 +88,13 @@ impl Said {
                     self.say(&codes, word);
                 }
             }
-            None => self.say(&codes, word),
+            None => {
+                // Who goes on says what is to be forgotten.
+                if !codes.is_one() && word.is_empty() {
+                    self.waits.clear();
+                }
+                self.say(&codes, word);
+            }
         }
     }
 
@@ -263,8 +269,10 @@ mod tests {
             ([two, "", ""], secs(2)),
             ([two, one, ""], secs(2)),
             ([two, "exit 1-255 by 1.7: after 1s\n", ""], secs(1)),
-            ([two, one, "exit 1-255 by 1.7:\n"], secs(1)),
-            ([two, "exit 1-255 by 1.7:\n", ""], Verdict::Transient),
+            ([two, one, "exit 1-255 by 1.7: waited\n"], secs(1)),
+            ([two, "exit 1-255 by 1.7: waited\n", ""], Verdict::Transient),
+            ([two, "exit 1-255 by 1.7:\n", ""], secs(2)),
+            ([two, "exit 1-255:\n", ""], Verdict::Transient),
             ([two, "transient\n", ""], Verdict::Transient),
             ([two, "exit 4 by 1.8: overloaded\n", ""], secs(2)),
         ] {
@@ -278,8 +286,10 @@ mod tests {
         let (known, at_it) = ("exit 124 by 1.8: permanent\n", "exit 1-255 by 1.8: permanent\n");
         for before in [known, at_it] {
             assert_eq!(last(&[before, two].concat(), 124), Some(Ok(Verdict::Permanent)));
-            assert_eq!(last(&[two, before, "exit 1-255 by 1.7:\n"].concat(), 124), Some(Ok(Verdict::Permanent)));
+            assert_eq!(last(&[two, before, "exit 1-255 by 1.7: waited\n"].concat(), 124), Some(Ok(Verdict::Permanent)));
         }
+        // Another one of the same number, in the next namespace of that number.
+        assert_eq!(last("exit 1-255 by 1.7: permanent\nexit 1-255 by 1.7: waited\n", 7), Some(Ok(Verdict::Permanent)));
         assert_eq!(Said::of_what_cannot_be_read().about(1), Some(Ok(Verdict::Permanent)));
         assert_eq!(last(two, 124), None, "the rules say what an end means");
     }

@@ -415,6 +415,20 @@ fn nor_is_one_beside_a_wait_that_was_ended() {
     let before = later.count();
     assert_eq!(finish(command(&Folder::new(), &args)).code, Some(64));
     assert_eq!(later.count() - before, 1);
+    // And what it was told to try again for, however long the wait was, it tries again for.
+    let later = Server::new(vec![Reply::new(503, &["Retry-After: 900"], "")]);
+    let get = format!("timeout 0.3 {http} --max-pushback=1h {}", later.url("/"));
+    for (flags, end) in [
+        (&["--retry-on-exit", "7"][..], "exit 7"),
+        (&[], "echo 'exit 7: transient' >> $RELENT_VERDICT; exit 7"),
+        (&[], "echo 'exit 1-255:' >> $RELENT_VERDICT; exit 7"),
+    ] {
+        let before = later.count();
+        let line = format!("{get}; {end}");
+        let args = [&["run", "-q", "--max-pushback=1s"], flags, &THREE[..], &["--", "sh", "-c", &line]].concat();
+        assert_eq!(finish(command(&Folder::new(), &args)).code, Some(7), "{end}");
+        assert_eq!(later.count() - before, 3, "{end}");
+    }
 }
 
 /// How long the server wants to be left alone counts, though its page could not be written.
