@@ -116,6 +116,13 @@ pub(crate) fn has_waited() {
     let _ = tell(&line(WAITED, ENDS));
 }
 
+/// Tells the caller what is left of such a wait, or that it is over: whoever is ended may have been in the jitter behind it.
+pub(crate) fn was_ended(told: Option<Instant>) {
+    if told.is_some() && !not_before(told) {
+        has_waited();
+    }
+}
+
 /// Whether the caller would hear what there will be to say.
 ///
 /// # Errors

@@ -151,7 +151,7 @@ impl Engine {
             tell_left();
         }
         if is_ended {
-            outer::not_before(self.told.get());
+            outer::was_ended(self.told.get());
         }
         // At the very end: until then somebody may kill us.
         if self.stands.get() {

@@ -436,7 +436,7 @@ impl Driver<'_> {
             outer::say(Verdict::Permanent, How::TimedOut.code());
         }
         if let Outcome::Interrupted(_) = outcome {
-            outer::not_before(history.told);
+            outer::was_ended(history.told);
         }
         if let Outcome::GaveUp(reason) = outcome {
             outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
