@@ -104,6 +104,11 @@ pub(crate) fn nothing_again() -> Result<(), Untold> {
     tell_all(&line(&word(Verdict::Permanent), ENDS))
 }
 
+/// Until when the far side has asked to be left alone, by what it has said now.
+pub(crate) fn told(verdict: Verdict) -> Option<Instant> {
+    Instant::now().checked_add(verdict.pushback()?)
+}
+
 /// Tells the caller, of whatever ends us, that the far side has asked to be left alone until then. Whether there was anything to tell, and it
 /// was heard.
 pub(crate) fn not_before(told: Option<Instant>) -> bool {
@@ -255,10 +260,10 @@ mod tests {
     #[test]
     fn whatever_a_folder_is_called_its_files_are_told_apart() {
         let bytes: Vec<u8> = (1..=255).collect();
-        let all = [b"/tmp/build-12:30:05/verdict-1", b"%3A:%3a".as_slice(), &bytes, b"/tmp/b"];
+        let all = [b"build-12:30:05/verdict-1", b"%3A:%3a".as_slice(), &bytes, b"b"];
         let all = all.map(|name| PathBuf::from(OsString::from_vec(name.to_vec())));
         assert_eq!(split(&joined(&all)), all);
-        assert_eq!(joined(&all[..1]), "/tmp/build-12%3A30%3A05/verdict-1");
+        assert_eq!(joined(&all[..1]), "build-12%3A30%3A05/verdict-1");
         assert_eq!(split(OsStr::new("::")), Vec::<PathBuf>::new());
     }
 

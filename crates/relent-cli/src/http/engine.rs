@@ -259,7 +259,7 @@ impl Engine {
             match self.decide(&mut call, now(), &failure) {
                 Next::Again(delay, why) if guard.pay(now(), failure.outcome()) => {
                     narrator.retries(&failure, why, delay);
-                    self.told.set(failure.verdict.pushback().and_then(|told| Instant::now().checked_add(told)));
+                    self.told.set(outer::told(failure.verdict));
                     last = Some((*failure).without_response());
                     // What is left of the request is sent to nobody who wants to be left alone.
                     self.line.client.hang_up();

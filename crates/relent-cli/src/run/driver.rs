@@ -197,7 +197,7 @@ impl Driver<'_> {
                 return Ok(Outcome::Success);
             };
             history.verdict = Some(verdict);
-            history.told = verdict.pushback().and_then(|told| Instant::now().checked_add(told));
+            history.told = outer::told(verdict);
             let decision = match interrupted {
                 Some(signal) => Err(Outcome::Interrupted(signal)),
                 None if self.is_lease_lost() => Err(Outcome::LeaseLost),

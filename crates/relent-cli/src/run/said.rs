@@ -113,7 +113,6 @@ impl Said {
     pub(super) fn no_sooner(&self, verdict: Verdict) -> Verdict {
         match (verdict, self.waits.values().max()) {
             (Verdict::Transient, Some(wait)) => Verdict::After(*wait),
-            (Verdict::After(before), Some(wait)) => Verdict::After(before.max(*wait)),
             _ => verdict,
         }
     }
