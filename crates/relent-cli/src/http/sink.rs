@@ -265,11 +265,12 @@ impl Sink {
     }
 }
 
-/// What was kept, of which there is so much.
+/// What was kept, in memory or in a file.
 trait Grown: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> Grown for T {}
 
+/// What was kept of a body, if all of its length is there.
 fn read_back(spool: SpooledTempFile, length: u64) -> Result<Box<dyn Grown>, Fault> {
     match spool.into_inner() {
         SpooledData::InMemory(memory) => Ok(Box::new(memory)),
