@@ -183,7 +183,7 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
         }
         Err(reason) => {
             let exit = if reason == Reason::Elapsed { OUT_OF_TIME } else { GAVE_UP };
-            outer::gave_up(reason, None, exit);
+            let _ = outer::gave_up(reason, None, exit);
             teller.end(Some(reason), exit);
             Ok(ExitCode::from(exit))
         }

@@ -26,7 +26,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process,
-    sync::OnceLock,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -77,10 +77,14 @@ pub fn millis(left: Duration) -> OsString {
 /// permanent is permanent to whoever is above; an overloaded server stays one; a wait that was too long for us may
 /// not be for the caller. `told` is how long the far side asked to wait, `exit` is what we are about to exit with.
 ///
-/// Says nothing where nobody listens, or where the call was ended from outside. Whether nobody has to hear anything more.
-pub fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) -> bool {
+/// Says nothing where nobody listens, or where the call was ended from outside.
+///
+/// # Errors
+///
+/// See [`Untold`]: who does not hear it judges by the code.
+pub(crate) fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) -> Result<(), Untold> {
     let verdict = match (reason, told) {
-        (Reason::Cancelled, _) => return true,
+        (Reason::Cancelled, _) => return Ok(()),
         (Reason::Overloaded, _) => Verdict::Overloaded,
         (Reason::PushbackTooLong, Some(told)) => Verdict::After(told),
         _ => Verdict::Permanent,
@@ -88,10 +92,13 @@ pub fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) -> bool {
     say(verdict, exit)
 }
 
-/// Tells the caller what an end with this exit code means. Whether that was heard, where anybody listens: who does not hear it judges by
-/// the code.
-pub fn say(verdict: Verdict, exit: u8) -> bool {
-    tell(&line(&word(verdict), exit)).is_ok()
+/// Tells the caller what an end with this exit code means.
+///
+/// # Errors
+///
+/// See [`Untold`]: who does not hear it judges by the code.
+pub(crate) fn say(verdict: Verdict, exit: u8) -> Result<(), Untold> {
+    tell(&line(&word(verdict), exit))
 }
 
 /// Tells the caller to begin nothing anew, whatever ends us, until that is taken back: what is done from now on, or was done, may not be done
@@ -104,27 +111,53 @@ pub(crate) fn nothing_again() -> Result<(), Untold> {
     tell_all(&line(&word(Verdict::Permanent), ENDS))
 }
 
-/// Until when the far side has asked to be left alone, by what it has said now.
-pub(crate) fn told(verdict: Verdict) -> Option<Instant> {
-    Instant::now().checked_add(verdict.pushback()?)
+/// Until when far sides have asked this process to be left alone: the latest of them, as long as it is waited for.
+static ALONE: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Tells the caller, of whatever ends us, until when a far side wants to be left alone that has said this now: nothing is begun anew sooner.
+///
+/// # Errors
+///
+/// See [`Untold`].
+pub(crate) fn heed(verdict: Verdict) -> Result<(), Untold> {
+    let Some(until) = verdict.pushback().and_then(|wait| Instant::now().checked_add(wait)) else { return Ok(()) };
+    let until = alone().map_or(until, |before| before.max(until));
+    tell_until(until)
 }
 
-/// Tells the caller, of whatever ends us, that the far side has asked to be left alone until then. Whether there was anything to tell, and it
-/// was heard.
-pub(crate) fn not_before(told: Option<Instant>) -> bool {
-    let left = told.map(|told| told.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
-    left.is_some_and(|left| tell(&line(&word(Verdict::After(left)), ENDS)).is_ok())
-}
-
-/// Takes that back: it was waited for.
+/// Takes that back: it was waited for, or has become the end that was told.
 pub(crate) fn has_waited() {
-    let _ = tell(&line(WAITED, ENDS));
+    if alone().take().is_some() {
+        let _ = tell_all(&line(WAITED, ENDS));
+    }
 }
 
 /// Tells the caller what is left of such a wait, or that it is over: whoever is ended may have been in the jitter behind it.
-pub(crate) fn was_ended(told: Option<Instant>) {
-    if told.is_some() && !not_before(told) {
-        has_waited();
+pub(crate) fn was_ended() {
+    let until = *alone();
+    match until.filter(|until| *until > Instant::now()) {
+        Some(until) => drop(tell_until(until)),
+        None => has_waited(),
+    }
+}
+
+fn tell_until(until: Instant) -> Result<(), Untold> {
+    *alone() = Some(until);
+    let left = until.saturating_duration_since(Instant::now());
+    tell_all(&line(&word(Verdict::After(left)), ENDS))
+}
+
+fn alone() -> MutexGuard<'static, Option<Instant>> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Passes on what others here have taken back, or were ended in: it was heard, and what comes of it is ours to tell.
+pub(crate) fn pass_on(have_taken_back: &[String], have_waited: &[String]) {
+    let taken_back = have_taken_back.iter().map(|speaker| line_by(speaker, "", ENDS));
+    let waited = have_waited.iter().map(|speaker| line_by(speaker, WAITED, ENDS));
+    let all: String = taken_back.chain(waited).collect();
+    if !all.is_empty() {
+        let _ = tell_all(&all);
     }
 }
 
@@ -137,9 +170,10 @@ pub(crate) fn hears() -> Result<(), Untold> {
     tell("\n")
 }
 
-/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that.
+/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that. The run around passes it on to those around
+/// itself, once it has told them what comes of it.
 pub(crate) fn take_back() {
-    let _ = tell_all(&line("", ENDS));
+    let _ = tell(&line("", ENDS));
 }
 
 /// Takes back what [`nothing_again`] has said, since it was not begun: whoever ends us, it may be begun anew.
@@ -224,7 +258,11 @@ fn tell_to(path: &Path, line: &str) -> Result<(), Untold> {
 }
 
 fn line(word: &str, codes: impl Display) -> String {
-    format!("exit {codes} by {}: {word}", speaker(process::id())).trim_end().to_owned() + "\n"
+    line_by(&speaker(process::id()), word, codes)
+}
+
+fn line_by(speaker: &str, word: &str, codes: impl Display) -> String {
+    format!("exit {codes} by {speaker}: {word}").trim_end().to_owned() + "\n"
 }
 
 /// A verdict as `RELENT_VERDICT` has it.

@@ -4,7 +4,7 @@ use super::{
     body::Unread,
     client::Client,
     coding,
-    exchange::Sending,
+    exchange::{self, Sending},
     failure::{self, Broken, Failure},
     head,
     idle::{Patience, Pulse},
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     escape::escape,
-    screen,
+    outer, screen,
     talk::{Fault, TalkArgs},
 };
 use bytes::Bytes;
@@ -329,7 +329,11 @@ async fn ask(
         }
         let next = if terms.redirects { hop.next(response.status(), response.headers()) } else { Ok(None) };
         match next.map_err(Broken::Failed)? {
-            None => return Ok(Answer { response, hop, at, left, doubt }),
+            None => {
+                // What follows may take long, and be ended from outside.
+                let _ = line.word.borrow().as_ref().map(|word| outer::heed(word.verdict()));
+                return Ok(Answer { response, hop, at, left, doubt });
+            }
             Some(next) => {
                 if hop.has_body && !next.has_body {
                     (left, doubt) = Left::behind(response);
@@ -371,6 +375,7 @@ async fn send(terms: &Terms, line: &Line, hop: &Hop) -> Result<Response, Broken>
     });
     let way = || line.client.way(&hop.url, hop.led());
     match sent {
+        Some(Ok(response)) if exchange::is_too_large(response.headers()) => Err(failure::too_large(&way())),
         Some(Ok(response)) if terms.compressed && !is_a_rest(&response) => Ok(coding::undone(response)),
         Some(Ok(response)) => Ok(response),
         Some(Err(error)) => Err(failure::before_head(&error, &way())),

@@ -42,10 +42,10 @@ pub(super) struct Engine {
     pub(super) sharing: Cell<Option<Sharing>>,
     /// Whether whoever is above was told to begin nothing anew, whatever ends us.
     pub(super) stands: Cell<bool>,
+    /// Whether it was said that they do not hear us.
+    pub(super) is_unheard: Cell<bool>,
     /// Whether it was told better than that.
     pub(super) is_judged: Cell<bool>,
-    /// Until when the server has asked to be left alone.
-    pub(super) told: Cell<Option<Instant>>,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
     pub(super) terms: Terms,
@@ -151,17 +151,15 @@ impl Engine {
             tell_left();
         }
         if is_ended {
-            outer::was_ended(self.told.get());
+            outer::was_ended();
         }
         // At the very end: until then somebody may kill us.
         if self.stands.get() {
-            let is_known = is_done || self.is_judged.get();
-            if !is_known && !is_ended {
-                outer::say(Verdict::Permanent, ended.as_ref().map_or_else(Fault::code, |code| *code));
-            }
+            let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
+            let is_known = is_done || self.is_judged.get() || !is_ended && outer::say(Verdict::Permanent, code).is_ok();
             match is_ended && !client::has_connected() {
                 true => outer::was_not_begun(),
-                false if is_known || !is_ended => outer::take_back(),
+                false if is_known => outer::take_back(),
                 false => {}
             }
         }
@@ -175,10 +173,13 @@ impl Engine {
         }
         match outer::nothing_again() {
             Ok(()) => self.stands.set(true),
-            Err(Untold::Deaf(error)) => narrator.remark(&format!(
-                "the relent run around this one is not told what may not be sent twice: {}",
-                plain(&error)
-            )),
+            Err(Untold::Deaf(error)) => {
+                self.is_unheard.set(true);
+                narrator.remark(&format!(
+                    "the relent run around this one is not told what may not be sent twice: {}",
+                    plain(&error)
+                ));
+            }
             Err(Untold::NoRoom(error)) => {
                 // Some of the runs around may have heard it.
                 outer::was_not_begun();
@@ -189,6 +190,15 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Whether nobody has to hear anything more. That the run around this one does not is said, once.
+    fn is_heard(&self, narrator: &Narrator, told: Result<(), Untold>) -> bool {
+        let Err(untold) = &told else { return true };
+        if !self.is_unheard.replace(true) {
+            narrator.remark(&format!("the relent run around this one is not told what that means: {untold}"));
+        }
+        false
     }
 
     /// Says how it ended from outside, and what to exit with.
@@ -208,8 +218,8 @@ impl Engine {
                 return Ok(exit::READER_GONE);
             }
             Ended::OutOfTime(given) => {
+                self.is_heard(narrator, outer::gave_up(Reason::Elapsed, None, exit::OUT_OF_TIME));
                 narrator.out_of_time(given, self.limit.is_ours, exit::OUT_OF_TIME);
-                outer::gave_up(Reason::Elapsed, None, exit::OUT_OF_TIME);
                 exit::OUT_OF_TIME
             }
         };
@@ -249,6 +259,7 @@ impl Engine {
             narrator.attempt_starts(call.attempt());
             let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
+                    outer::has_waited();
                     narrator.upstream(guard.told(now()));
                     return self.succeed(narrator, &success, received).await;
                 }
@@ -259,17 +270,13 @@ impl Engine {
             match self.decide(&mut call, now(), &failure) {
                 Next::Again(delay, why) if guard.pay(now(), failure.outcome()) => {
                     narrator.retries(&failure, why, delay);
-                    self.told.set(outer::told(failure.verdict));
+                    // At once: what ends us then may leave no time for it.
+                    self.is_heard(narrator, outer::heed(failure.verdict));
                     last = Some((*failure).without_response());
                     // What is left of the request is sent to nobody who wants to be left alone.
                     self.line.client.hang_up();
-                    // At once: what ends us then may leave no time for it.
-                    let is_told = outer::not_before(self.told.get());
                     narrator.wait(delay).await;
-                    self.told.set(None);
-                    if is_told {
-                        outer::has_waited();
-                    }
+                    outer::has_waited();
                 }
                 next => {
                     let stop = match next {
@@ -430,6 +437,10 @@ impl Engine {
         received: &mut Received,
     ) -> Result<u8, Fault> {
         let (verdict, may_begin_anew) = (failure.verdict, self.replay(failure.left).is_allowed());
+        // To show it may take as long as a server or a reader likes.
+        if self.fail_with_body || self.write_out.is_some() {
+            self.stand_by(&stop, verdict, may_begin_anew);
+        }
         let shown = self.show(narrator, (call, now), (&mut failure, &stop), received).await;
         let exit = match &shown {
             Ok(Written::Whole) => stop.exit(),
@@ -437,17 +448,31 @@ impl Engine {
             Err(fault) => fault.code(),
         };
         // What the server said counts, whatever became of its page; how long to wait only for who may begin anew.
-        self.is_judged.set(match (&stop, verdict) {
+        let told = match (&stop, verdict) {
             (Stop::GaveUp(reason), Verdict::After(told)) if may_begin_anew => outer::gave_up(*reason, Some(told), exit),
             (Stop::GaveUp(reason), _) => outer::gave_up(*reason, None, exit),
             (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
-        });
+        };
+        self.is_judged.set(self.is_heard(narrator, told));
+        outer::has_waited();
         shown?;
         if self.talk.json {
             received.sink.left().iter().for_each(|left| narrator.left(left));
         }
         narrator.gave_up(&failure, stop, may_begin_anew);
         Ok(exit)
+    }
+
+    /// Tells whoever is above what they will be told of the end, of whatever ends us before; how long to wait was told when it was heard.
+    fn stand_by(&self, stop: &Stop, verdict: Verdict, may_begin_anew: bool) {
+        let is_put_off = matches!(stop, Stop::GaveUp(Reason::PushbackTooLong)) && may_begin_anew;
+        if self.stands.get() || is_put_off && verdict.pushback().is_some() {
+            return;
+        }
+        match outer::nothing_again() {
+            Ok(()) => self.stands.set(true),
+            Err(_) => outer::was_not_begun(),
+        }
     }
 
     /// Shows the page of a failure where that is wanted, and what is to be said at the end.

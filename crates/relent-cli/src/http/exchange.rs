@@ -8,7 +8,7 @@ use super::{
     patient::{Course, Fate, Patient, Speaks},
 };
 use bytes::Bytes;
-use http::{HeaderValue, Request, Uri, Version, header};
+use http::{HeaderMap, HeaderValue, Request, Uri, Version, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::{
     body::Incoming,
@@ -37,8 +37,8 @@ pub(super) const USER_AGENT: &str = concat!("relent/", env!("CARGO_PKG_VERSION")
 /// The most headers of a response.
 const MOST_HEADERS: usize = 1000;
 
-/// The most bytes of them in HTTP/2. In HTTP/1 it is the client's buffer that has a limit, of about 400 kB.
-const MOST_HEADER_BYTES: u32 = 256 << 10;
+/// The most bytes of them, which is ten times what servers themselves take: what is looked for in them is looked for while nothing else is heard.
+pub(super) const MOST_HEADER_BYTES: u32 = 80 << 10;
 
 /// What is made of a body in HTTP/2 before it can be sent: this, and a piece. While nothing can be written, all of it is held.
 const MOST_SENT: usize = 64 << 10;
@@ -220,6 +220,12 @@ impl Error for Unanswered {
             Unanswered::Insecure(error) => error,
         })
     }
+}
+
+/// Whether there is more than that of them, as the client takes it in HTTP/1.
+pub(super) fn is_too_large(headers: &HeaderMap) -> bool {
+    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    bytes > MOST_HEADER_BYTES as usize
 }
 
 /// Makes the connection, and asks.

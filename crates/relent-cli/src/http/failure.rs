@@ -1,7 +1,7 @@
 //! What went wrong in an attempt: the client's error told apart into the faults that `relent::wire` judges.
 
 use super::{
-    exchange::Unanswered,
+    exchange::{MOST_HEADER_BYTES, Unanswered},
     idle::Patience,
     proxy::{self, Proxies},
     resolve::Unresolved,
@@ -207,6 +207,12 @@ pub(super) fn silent(patience: Patience, way: &Way<'_>) -> Broken {
     };
     let failure = Failure::of(fault, format!("{what} came from {} {}", way.shown(), patience.shown()));
     way.finish(failure.hint(PATIENCE_HINT), false)
+}
+
+/// The head of an answer has more in it than is looked at.
+pub(super) fn too_large(way: &Way<'_>) -> Broken {
+    let text = format!("the head of the answer is too large: it has more than {} KiB", MOST_HEADER_BYTES >> 10);
+    way.finish(Failure::of(Fault::Protocol, text), false)
 }
 
 /// Nothing more of the body came for too long.

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
         Ok(engine) => engine.run(),
         Err(fault) => {
             // What is wrong now is as wrong the next time.
-            outer::say(relent::Verdict::Permanent, fault.code());
+            let _ = outer::say(relent::Verdict::Permanent, fault.code());
             match args.talk.json {
                 true => {
                     narrator::Narrator::fault(&fault);
@@ -139,8 +139,8 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         upstream: upstream.map(Arc::new),
         sharing: Cell::new(sharing),
         stands: Cell::new(false),
+        is_unheard: Cell::new(false),
         is_judged: Cell::new(false),
-        told: Cell::default(),
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
         terms: attempt::Terms {

@@ -83,9 +83,9 @@ struct History {
     last: Option<(How, String)>,
     output: Spool,
     verdict: Option<Verdict>,
-    /// Until when the far side has asked to be left alone.
-    told: Option<Instant>,
-    /// Whether somebody was at what may not be done twice when the last attempt ended.
+    /// Who has taken back in the last attempt that it may not be begun anew, and who was in a wait.
+    heard_of: (Vec<String>, Vec<String>),
+    /// Whether somebody was at what may not be done twice when it ended.
     is_at_it: bool,
     /// Whether the command has said what its end means.
     is_said: bool,
@@ -197,7 +197,7 @@ impl Driver<'_> {
                 return Ok(Outcome::Success);
             };
             history.verdict = Some(verdict);
-            history.told = outer::told(verdict);
+            self.say_unheard(outer::heed(verdict));
             let decision = match interrupted {
                 Some(signal) => Err(Outcome::Interrupted(signal)),
                 None if self.is_lease_lost() => Err(Outcome::LeaseLost),
@@ -214,14 +214,14 @@ impl Driver<'_> {
                 Ok(delay) => delay,
                 Err(outcome) => return Ok(outcome),
             };
-            let is_told = outer::not_before(history.told);
+            // From now on it is our wait, and nobody's who was in it.
+            let (have_taken_back, have_waited) = std::mem::take(&mut history.heard_of);
+            outer::pass_on(&have_taken_back, &have_waited);
             if let Some(outcome) = wait(delay, call.attempt(), self.signals, &mut self.narrator, self.lease.as_deref())
             {
                 return Ok(outcome);
             }
-            if is_told {
-                outer::has_waited();
-            }
+            outer::has_waited();
         }
     }
 
@@ -366,6 +366,7 @@ impl Driver<'_> {
             }
         };
         history.is_at_it = ended.said.is_at_it();
+        history.heard_of = ended.said.is_to_be_passed_on();
         history.is_said = is_said;
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
         history.last_one = match () {
@@ -424,7 +425,7 @@ impl Driver<'_> {
         }
     }
 
-    fn finish(mut self, outcome: Outcome, history: History) -> Finished {
+    fn finish(mut self, outcome: Outcome, mut history: History) -> Finished {
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
         let has_run = matches!(outcome, Outcome::Success | Outcome::GaveUp(_));
         // What has run, or is under way, must not be begun anew for what ends us from here on.
@@ -432,15 +433,20 @@ impl Driver<'_> {
             self.say_unheard(outer::nothing_again());
         } else if history.is_said && history.verdict == Some(Verdict::Permanent) {
             // Nor for who has ended us, whose limit it may have been.
-            outer::say(Verdict::Permanent, exit);
-            outer::say(Verdict::Permanent, How::TimedOut.code());
+            self.say_unheard(outer::say(Verdict::Permanent, exit));
+            self.say_unheard(outer::say(Verdict::Permanent, How::TimedOut.code()));
+            // What those around have heard of it stands.
+            history.heard_of.0.clear();
         }
         if let Outcome::Interrupted(_) = outcome {
-            outer::was_ended(history.told);
+            outer::was_ended();
         }
         if let Outcome::GaveUp(reason) = outcome {
-            outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
+            self.say_unheard(outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit));
+            outer::has_waited();
         }
+        let (have_taken_back, have_waited) = history.heard_of;
+        outer::pass_on(&have_taken_back, &have_waited);
         let fence = self.lease.as_ref().map(|lease| lease.fence());
         if let Some(lease) = self.lease.take() {
             if outcome == Outcome::LeaseLost {

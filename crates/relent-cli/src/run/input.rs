@@ -11,17 +11,15 @@
 
 use super::{
     args::StdinMode,
-    copied::{Copied, Copier, holds_one_piece},
+    copied::{Copied, Copier},
+    pipes::{holds_one_piece, is_later, make_nonblocking, unread},
     spool::{Kept, Spool},
 };
 use crate::{
     at_once::AtOnce,
     talk::{Fault, plain},
 };
-use nix::{
-    fcntl::{FcntlArg, OFlag, fcntl},
-    poll::{PollFd, PollFlags},
-};
+use nix::poll::{PollFd, PollFlags};
 use std::{
     fs::File,
     io::{self, IsTerminal, Read, Seek, SeekFrom, Stdin, Write, stdin},
@@ -135,7 +133,7 @@ pub(super) struct Feed<'a> {
     at: u64,
     /// What was taken last, if it is not in the record, which has become too long.
     unkept: Vec<u8>,
-    /// Whether some of the record may stand in the command's pipe: nothing can be copied behind that.
+    /// Whether something may stand in the command's pipe: nothing can be copied behind that.
     has_unread: bool,
     /// Whether nothing more can be passed on.
     is_closed: bool,
@@ -246,7 +244,7 @@ impl Feed<'_> {
     /// So much of what was copied was read: it is taken, and recorded.
     fn take_copied(&mut self, read: usize, say: &dyn Fn(&str)) -> Result<(), Fault> {
         let Some(copier) = &mut self.recording.copier else { return Ok(()) };
-        let copy = copier.take(read).map_err(cannot_record)?;
+        let copy = copier.take(read);
         let taken = self.recording.take(copy.len())?;
         self.recording.keep(&copy, say)?;
         self.at += copy.len() as u64;
@@ -278,6 +276,7 @@ impl Feed<'_> {
         };
         match copier.copy(&self.recording.source, &self.sink).map_err(cannot_record)? {
             Copied::Done | Copied::Later => {}
+            Copied::Full => self.has_unread = true,
             Copied::Ended => self.recording.ended = true,
             Copied::Unread => self.close(),
             // What cannot be copied is taken.
@@ -361,11 +360,6 @@ fn other_end(_sink: &ChildStdin) -> Option<OwnedFd> {
     None
 }
 
-/// How much stands in a pipe.
-pub(super) fn unread(pipe: impl AsFd) -> usize {
-    rustix::io::ioctl_fionread(pipe).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
-}
-
 /// Room for so many bytes, or for fewer where the system gives no memory for them.
 fn room(most: usize) -> Vec<u8> {
     const LEAST: usize = 1 << 12;
@@ -375,16 +369,6 @@ fn room(most: usize) -> Vec<u8> {
     }
     room.resize(size, 0);
     room
-}
-
-/// Reads and writes of a pipe that is ours alone return at once from now on.
-pub(super) fn make_nonblocking(pipe: impl AsFd) {
-    // It cannot fail on a pipe, and if it did, the poll before each read and write would still serve.
-    let _ = fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
-}
-
-pub(super) fn is_later(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 fn cannot_record(error: io::Error) -> Fault {

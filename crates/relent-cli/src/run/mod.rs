@@ -28,6 +28,7 @@ mod mark;
 mod narrator;
 mod orphans;
 mod patterns;
+mod pipes;
 mod plan;
 mod processes;
 mod report;
@@ -150,7 +151,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     // Whatever became of its output and its report, it has run.
     let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
     if code != judged {
-        outer::say(relent::Verdict::Permanent, code);
+        let _ = outer::say(relent::Verdict::Permanent, code);
     }
     // Whoever has cut it off while it wrote may be the limit of who is above.
     if has_run && (code == judged || signals.ending().is_none()) {

@@ -10,20 +10,28 @@ use std::{collections::HashMap, rc::Rc, time::Duration};
 pub(super) struct Said {
     /// By whom nothing is to be begun anew, how often.
     at_it: HashMap<String, u32>,
+    /// Who has taken that back, each time.
+    taken_back: Vec<String>,
     /// What the command itself has said of its end, whatever that is.
     own: Option<Rc<str>>,
-    /// What was said last of every code, and the how manieth that was.
+    /// What was said last of every code.
     every: Option<Rc<str>>,
-    nth: u32,
-    /// Who waits for as long as a far side has asked, if nothing has ended that.
-    waits: HashMap<String, Duration>,
-    /// What was said last of each code, and after the how manieth of every one.
-    of: [Option<(u32, Rc<str>)>; 256],
+    /// Who waits for as long as a far side has asked, if nothing has ended that, and how long, if nothing was said since that counts more.
+    waits: HashMap<String, Option<Duration>>,
+    /// What was said last of each code, after that.
+    of: [Option<Rc<str>>; 256],
 }
 
 impl Default for Said {
     fn default() -> Said {
-        Said { at_it: HashMap::new(), own: None, every: None, nth: 0, waits: HashMap::new(), of: [const { None }; 256] }
+        Said {
+            at_it: HashMap::new(),
+            taken_back: Vec::new(),
+            own: None,
+            every: None,
+            waits: HashMap::new(),
+            of: [const { None }; 256],
+        }
     }
 }
 
@@ -47,21 +55,24 @@ impl Said {
     pub(super) fn hear(&mut self, line: &str, command: &str) {
         let line = if line.len() > A_WORD { "..." } else { line };
         let Some(About { codes, by, word }) = about(line) else {
-            // Who speaks of every end knows all of it; what is no verdict, as the beginning of a line, takes nothing back.
+            let is_cut_off = self.every.is_some() && is_cut_off(line);
             if parse(line).is_some() {
-                self.at_it.clear();
-                self.waits.clear();
-            }
-            if !line.is_empty() {
-                (self.own, self.every) = (None, Some(line.into()));
-                self.nth += 1;
+                // Who speaks of every end knows all of it.
+                let (waits, taken_back) = (std::mem::take(&mut self.waits), std::mem::take(&mut self.taken_back));
+                *self = Said { every: Some(line.into()), waits, taken_back, ..Said::default() };
+                self.forget_waits();
+            } else if !line.is_empty() && !is_cut_off {
+                // What is no verdict, as the beginning of a line, takes nothing back.
+                self.every = Some(line.into());
             }
             return;
         };
         match by {
             Some(by) if !codes.is_one() && (word.is_empty() || word == NOT_BEGUN) => {
-                if by == command && word == NOT_BEGUN {
-                    self.own = None;
+                match word {
+                    NOT_BEGUN if by == command => self.own = None,
+                    NOT_BEGUN => {}
+                    _ => self.taken_back.push(by.to_owned()),
                 }
                 let is_over = self.at_it.get_mut(by).is_some_and(|times| {
                     *times -= 1;
@@ -72,10 +83,12 @@ impl Said {
                 }
             }
             Some(by) if !codes.is_one() && word == WAITED => drop(self.waits.remove(by)),
+            // There was no room for the rest of it.
+            Some(_) if codes.is_one() && parse(word).is_none() => {}
             Some(by) => {
                 let is_of_all = !codes.is_one();
                 if let (true, Some(Verdict::After(wait))) = (is_of_all, parse(word)) {
-                    self.waits.insert(by.to_owned(), wait);
+                    self.waits.insert(by.to_owned(), Some(wait));
                     return;
                 }
                 if is_of_all {
@@ -91,7 +104,7 @@ impl Said {
             None => {
                 // Who goes on says what is to be forgotten.
                 if !codes.is_one() && word.is_empty() {
-                    self.waits.clear();
+                    self.forget_waits();
                 }
                 self.say(&codes, word);
             }
@@ -99,9 +112,13 @@ impl Said {
     }
 
     fn say(&mut self, codes: &ExitSet, word: &str) {
-        let word = Some(word).filter(|word| !word.is_empty()).map(|word| (self.nth, word.into()));
+        let word = Some(word).filter(|word| !word.is_empty()).map(Rc::from);
         let all = (0..=255).filter(|code| codes.contains(*code));
         all.for_each(|code| self.of[usize::from(code)].clone_from(&word));
+    }
+
+    fn forget_waits(&mut self) {
+        self.waits.values_mut().for_each(|wait| *wait = None);
     }
 
     /// Whether somebody was at something that may not be done twice, and has not said what became of it.
@@ -109,9 +126,14 @@ impl Said {
         !self.at_it.is_empty()
     }
 
+    /// Who has taken back that nothing is to be begun anew, each time, and who was in a wait: those around this run have heard of it, too.
+    pub(super) fn is_to_be_passed_on(&mut self) -> (Vec<String>, Vec<String>) {
+        (std::mem::take(&mut self.taken_back), self.waits.keys().cloned().collect())
+    }
+
     /// A verdict on a failure, with the waits in it that somebody was ended in: what is to be begun anew is not begun sooner.
     pub(super) fn no_sooner(&self, verdict: Verdict) -> Verdict {
-        match (verdict, self.waits.values().max()) {
+        match (verdict, self.waits.values().flatten().max()) {
             (Verdict::Transient, Some(wait)) => Verdict::After(*wait),
             _ => verdict,
         }
@@ -122,7 +144,7 @@ impl Said {
         if exit != 0 && self.is_at_it() {
             return Some(Ok(Verdict::Permanent));
         }
-        let of_it = self.of[usize::from(exit)].as_ref().filter(|(nth, _)| *nth == self.nth).map(|(_, word)| word);
+        let of_it = self.of[usize::from(exit)].as_ref();
         let word = self.own.as_ref().filter(|_| exit != 0).or(of_it).or(self.every.as_ref())?;
         Some(parse(word).ok_or_else(|| word.to_string()))
     }
@@ -148,6 +170,11 @@ fn about(line: &str) -> Option<About<'_>> {
     let (codes, word) = line.strip_prefix("exit ")?.split_once(':')?;
     let (codes, by) = codes.split_once(" by ").map_or((codes, None), |(codes, by)| (codes, Some(by.trim())));
     Some(About { codes: codes.parse().ok()?, by, word: word.trim() })
+}
+
+/// Whether it begins as a line of some exit codes does, and says nothing: there was no room for the rest.
+fn is_cut_off(line: &str) -> bool {
+    line.starts_with("exit ") || "exit ".starts_with(line)
 }
 
 fn parse(word: &str) -> Option<Verdict> {
@@ -191,6 +218,15 @@ mod tests {
             ("exit 22: permanent\ntransient\n", Some(Ok(Verdict::Transient))),
             ("exit 22 by 1.7: overloaded\n", Some(Ok(Verdict::Overloaded))),
             ("exit 22 by 1.7: overloaded\nexit 23 by 1.8: permanent\n", Some(Ok(Verdict::Overloaded))),
+            // What there was no room for.
+            ("exit 22 by 1.7: overloaded\nexit 22 by 1.8: perm\n", Some(Ok(Verdict::Overloaded))),
+            ("exit 22 by 1.7: overloaded\nexit 22 by 1.8:\n", Some(Ok(Verdict::Overloaded))),
+            ("exit 22 by 1.7: overloaded\nexit 1-255 by 1.8\n", Some(Ok(Verdict::Overloaded))),
+            ("exit 22 by 1.7: overloaded\nperm\n", Some(Ok(Verdict::Overloaded))),
+            ("transient\nexit 1-255 by 1.8\n", Some(Ok(Verdict::Transient))),
+            ("transient\nex\n", Some(Ok(Verdict::Transient))),
+            ("transient\npermanant\n", Some(Err("permanant".to_owned()))),
+            ("exit 22 by 1.1: overloaded\nex\n", Some(Ok(Verdict::Overloaded))),
         ] {
             assert_eq!(last(text, 22), verdict, "{text:?}");
         }

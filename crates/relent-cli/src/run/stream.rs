@@ -1,8 +1,8 @@
 //! One of the command's output streams: read as it comes, searched, and kept or passed on.
 
 use super::{
-    input::{is_later, make_nonblocking, unread},
     patterns::{Found, Patterns, Search},
+    pipes::{is_later, make_nonblocking, unread},
     spool::{Kept, Spool},
 };
 use crate::{

@@ -123,6 +123,24 @@ fn heads_without_end() {
     );
 }
 
+/// However many headers it has, of which each counts with 32 bytes more (RFC 9113, 6.5.2).
+#[test]
+fn a_head_has_a_limit() {
+    let header = literal(b"x-name", &[b'v'; 122]);
+    let head = |headers: usize| {
+        let pieces: Vec<_> =
+            [&[OK], vec![&header[..]; headers].as_slice()].concat().chunks(100).map(<[_]>::concat).collect();
+        let (first, more) = pieces.split_first().unwrap();
+        let more = more.iter().flat_map(|piece| frame(CONTINUATION, 0, 1, piece));
+        let end = frame(CONTINUATION, END_HEADERS, 1, &[]);
+        frame(HEADERS, END_STREAM, 1, first).into_iter().chain(more).chain(end).collect::<Vec<_>>()
+    };
+    let outcome = http(&["--http2", "--idle-timeout=1s", &flood(head(480), vec![])]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+    let (_, stderr) = survives("a head that is too large", &flood(head(540), vec![]));
+    assert!(stderr.contains("the answer is not HTTP/2"), "{stderr}");
+}
+
 #[test]
 fn early_hints_without_end() {
     // `:status: 103`, and a link.

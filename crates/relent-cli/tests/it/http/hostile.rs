@@ -338,6 +338,8 @@ fn answers_that_are_no_answers() {
         (Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nhello"), 3, "not HTTP"),
         (Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello"), 3, "not HTTP"),
         (Reply::raw(format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(1 << 20))), 3, "too large"),
+        // More than that would take long to be looked through.
+        (Reply::raw(format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(96 << 10))), 3, "too large"),
         (Reply::raw("ICY 200 OK\r\n\r\n"), 3, "not HTTP"),
     ] {
         let outcome = answered(reply.clone(), &[]);

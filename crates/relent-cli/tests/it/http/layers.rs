@@ -389,6 +389,9 @@ fn who_is_ended_in_a_wait_that_a_server_has_told_says_so() {
         "timeout 0.5 HTTP; exit 7",
         "timeout 0.5 RUN HTTP",
         "timeout 0.5 RUN timeout 9 HTTP; exit 7",
+        // What is around the run in between has ended before it.
+        "timeout 0.5 sh -c 'RUN HTTP; true'; exit 7",
+        "timeout -s KILL 0.5 RUN HTTP; exit 7",
     ] {
         let server = Server::new(vec![Reply::new(503, &["Retry-After: 900"], "")]);
         let run = format!("{RELENT} run -q --max-pushback=1h");
@@ -428,6 +431,61 @@ fn nor_is_one_beside_a_wait_that_was_ended() {
         let args = [&["run", "-q", "--max-pushback=1s"], flags, &THREE[..], &["--", "sh", "-c", &line]].concat();
         assert_eq!(finish(command(&Folder::new(), &args)).code, Some(7), "{end}");
         assert_eq!(later.count() - before, 3, "{end}");
+    }
+}
+
+/// What was waited for is waited for once, by whoever was told of it.
+#[test]
+fn a_wait_that_is_over_counts_for_nobody() {
+    let wait = || Reply::new(503, &["Retry-After: 1"], "");
+    for (replies, line, count) in [
+        // It was said beside a success.
+        (vec![Reply::new(200, &["Retry-After: 900"], "ok")], "HTTP; exit 7", 3),
+        // Whoever was in it was killed, and the run in between has waited for them.
+        (
+            vec![wait(), Reply::ok("ok")],
+            "RUN sh -c \"[ \\$RELENT_ATTEMPT = 2 ] || timeout -s KILL 0.3 HTTP\"; exit 7",
+            3,
+        ),
+        // Nothing of it counts more than what the script says.
+        (
+            vec![wait()],
+            "RUN sh -c \"timeout -s KILL 0.3 HTTP; echo exit 1-255: >> \\$RELENT_VERDICT; exit 8\"; exit 7",
+            6,
+        ),
+    ] {
+        let server = Server::new(replies);
+        let http = format!("{RELENT} http -q {}", server.url("/"));
+        let line =
+            line.replace("HTTP", &http).replace("RUN", &format!("{RELENT} run -q --max-attempts=2 --base=5ms --"));
+        let args = [&["run", "-q", "--max-pushback=100ms"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&Folder::new(), &args));
+        assert_eq!((server.count(), outcome.code), (count, Some(7)), "{line}: {}", outcome.stderr);
+    }
+}
+
+/// What the server says of coming back counts from when it is said, though whoever hears it is ended before all of its answer is there.
+#[test]
+fn what_the_server_said_counts_before_its_page_is_there() {
+    let page = |status: &str, header: &str| {
+        Reply::raw(format!("HTTP/1.1 {status} X\r\n{header}\r\nContent-Length: 9\r\n\r\npage")).hang()
+    };
+    let later = "Retry-After: 900";
+    for (replies, flags, count) in [
+        (vec![page("503", later)], "--fail-with-body", 1),
+        (vec![page("503", later)], "--fail-with-body --max-attempts=1", 1),
+        (vec![page("503", "Relent-Retry: no")], "--fail-with-body", 1),
+        (vec![page("404", "A: b")], "--fail-with-body", 1),
+        (vec![page("200", later)], "", 1),
+        (vec![page("200", "A: b")], "", 3),
+        // Another one is under way.
+        (vec![Reply::nothing().hang(), Reply::new(503, &[later], "")], "--hedge after=20ms", 2),
+    ] {
+        let server = Server::new(replies);
+        let line = format!("timeout 0.5 {RELENT} http -q {flags} {}; exit 7", server.url("/"));
+        let args = [&["run", "-q", "--max-pushback=1s"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&Folder::new(), &args));
+        assert_eq!((server.count(), outcome.code), (count, Some(7)), "{line}: {}", outcome.stderr);
     }
 }
 

@@ -279,6 +279,47 @@ fn waiting_behind_what_is_replayed_takes_no_time_of_the_processor() {
 }
 
 #[test]
+fn waiting_behind_what_the_command_has_written_takes_no_time_of_the_processor() {
+    let used = "set -- $(cat /proc/$PPID/stat); shift 13; echo $(($1 + $2)) > used";
+    let script = format!("exec 3<>/dev/stdin; echo own >&3; touch wrote; sleep 1; {used}; head -n 2");
+    let place = Place::new();
+    let (reader, mut writer) = pipe().unwrap();
+    let wrote = place.0.path().join("wrote");
+    let writes = std::thread::spawn(move || {
+        until("it wrote", || wrote.exists());
+        writer.write_all(b"more\n")
+    });
+    place.outcome(place.command(&["run", "-q", "--", "sh", "-c", &script]).stdin(reader)).is(0, "own\nmore\n", "");
+    writes.join().unwrap().unwrap();
+    let used: u32 = place.0.read("used").trim().parse().unwrap();
+    assert!(used < 20, "{used} hundredths of a second");
+}
+
+/// What stands in a pipe may be a part of a file, or of somebody's memory, which changes until it is read.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_command_gets_is_what_is_kept_though_it_changes_in_the_pipe() {
+    use rustix::pipe::{SpliceFlags, splice};
+    let script = "until read -t 0; do sleep 0.01; done; touch there; until test -e changed; do sleep 0.01; done
+        head -c 4; exit 1";
+    let place = Place::new().file("part", "old\n");
+    let (reader, writer) = pipe().unwrap();
+    let part = OpenOptions::new().read(true).write(true).open(place.0.path().join("part")).unwrap();
+    assert_eq!(splice(&part, None, &writer, None, 4, SpliceFlags::empty()), Ok(4));
+    let (there, changed) = (place.0.path().join("there"), place.0.path().join("changed"));
+    let changes = std::thread::spawn(move || {
+        until("it is there", || there.exists());
+        std::os::unix::fs::FileExt::write_all_at(&part, b"new\n", 0).unwrap();
+        File::create(changed).unwrap();
+        drop(writer);
+    });
+    let args = [&QUICK[..], &["-q", "--stream", "--max-attempts=2", "--", "bash", "-c", script]].concat();
+    let outcome = place.outcome(place.command(&args).stdin(reader));
+    changes.join().unwrap();
+    assert_eq!(outcome.stdout, "old\nold\n", "{}", outcome.stderr);
+}
+
+#[test]
 fn a_file_is_rewound_to_where_it_stood() {
     assert_eq!(from_file(&[], PICKY, 0).0.stdout, "0123456789\n");
     assert_eq!(from_file(&[], PICKY, 4).0.stdout, "456789\n");
