@@ -111,6 +111,9 @@ pub(crate) fn nothing_again() -> Result<(), Untold> {
     tell_all(&line(&word(Verdict::Permanent), ENDS))
 }
 
+/// Longer than anybody waits, and as long as a clock can tell.
+const FOR_EVER: Duration = Duration::from_secs(1 << 32);
+
 /// Until when far sides have asked this process to be left alone: the latest of them, as long as it is waited for.
 static ALONE: Mutex<Option<Instant>> = Mutex::new(None);
 
@@ -120,7 +123,9 @@ static ALONE: Mutex<Option<Instant>> = Mutex::new(None);
 ///
 /// See [`Untold`].
 pub(crate) fn heed(verdict: Verdict) -> Result<(), Untold> {
-    let Some(until) = verdict.pushback().and_then(|wait| Instant::now().checked_add(wait)) else { return Ok(()) };
+    let Some(wait) = verdict.pushback() else { return Ok(()) };
+    let now = Instant::now();
+    let until = now.checked_add(wait).unwrap_or(now + FOR_EVER);
     let until = alone().map_or(until, |before| before.max(until));
     tell_until(until)
 }

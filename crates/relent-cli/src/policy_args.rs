@@ -19,7 +19,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use relent::{
-    Curve, Policy,
+    Curve, Jitter, Policy,
     config::{BadSetting, CurveName, Draft},
     duration::Human,
 };
@@ -417,6 +417,13 @@ const LONGEST_SPREAD: Duration = Duration::from_secs(60);
 /// How many retries a file that was only found may ask for within a second.
 const AT_A_TIME: usize = 20;
 
+/// What decorrelated delays are as often below as above, about: each is three times the one before it times a random number below one, of which
+/// the logarithm is -1 in the mean. Few that are much longer make the mean of what it is.
+fn typical_of_decorrelated(base: Duration, nth: i32) -> Duration {
+    let growth = (3.0 / std::f64::consts::E).powi(nth);
+    Duration::try_from_secs_f64(base.as_secs_f64() * growth).unwrap_or(Duration::MAX)
+}
+
 /// Whether the policy makes more retries than that within a second, on average. But for lists, delays only grow.
 fn is_flood(policy: &Policy) -> bool {
     const SECOND: Duration = Duration::from_secs(1);
@@ -424,7 +431,12 @@ fn is_flood(policy: &Policy) -> bool {
         Curve::List { delays, .. } => delays.len(),
         _ => 0,
     };
-    let delays: Vec<Duration> = policy.schedule().take(most + AT_A_TIME + 1).map(|row| row.delay.mean).collect();
+    let is_decorrelated = matches!(policy.settings().jitter, Jitter::Decorrelated);
+    let typical = |(nth, row): (i32, relent::Row)| match is_decorrelated {
+        true => typical_of_decorrelated(row.delay.min, nth).min(row.delay.mean),
+        false => row.delay.mean,
+    };
+    let delays: Vec<Duration> = (0..).zip(policy.schedule()).take(most + AT_A_TIME + 1).map(typical).collect();
     let sum = |some: &[Duration]| some.iter().fold(Duration::ZERO, |sum, one| sum.saturating_add(*one));
     delays.windows(AT_A_TIME + 1).any(|some| sum(some) < SECOND)
 }

@@ -23,6 +23,7 @@ mod pairs;
 mod parts;
 mod plain;
 mod query;
+mod reach;
 mod said_again;
 mod settings;
 mod signed;

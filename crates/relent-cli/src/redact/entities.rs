@@ -3,22 +3,28 @@
 /// The sign that pages call so (in small letters), but for the backslash, of which nothing is left in the end, and for others of HTML 5 than
 /// letters of Latin alphabets.
 pub(super) fn named(name: &[char]) -> Option<char> {
-    let is_it = |(known, _): &&(&str, char)| known.chars().eq(name.iter().copied());
-    ASCII.iter().chain(&BEYOND_ASCII).find(is_it).map(|(_, sign)| *sign)
+    let find = |all: &[(&str, char)]| {
+        let place = all.binary_search_by(|(known, _)| known.chars().cmp(name.iter().copied()));
+        place.ok().map(|place| all[place].1)
+    };
+    find(&ASCII).or_else(|| find(&BEYOND_ASCII))
 }
 
 /// The sign that a name begins with which browsers know without a semicolon behind it, and how long its name is.
 pub(super) fn begun(name: &[char]) -> Option<(char, usize)> {
-    let begins = |known: &&&str| {
-        let mut here = name.iter();
-        known.chars().all(|c| here.next() == Some(&c))
+    let is_one = |length: &usize| {
+        let name = name[..*length].iter().copied();
+        WITHOUT_END.binary_search_by(|known| known.chars().cmp(name.clone())).is_ok()
     };
-    let length = WITHOUT_END.iter().filter(begins).map(|known| known.len()).max()?;
+    let length = (0..=name.len().min(LONGEST)).rev().find(is_one)?;
     Some((named(&name[..length])?, length))
 }
 
 /// What stands for two letters that have one name, `fj`: no text has it.
 pub(super) const FJ: char = '\u{fdd0}';
+
+/// The longest of those names.
+const LONGEST: usize = 6;
 
 /// The names of HTML 2 to 4 for signs of ASCII and of Latin-1.
 const WITHOUT_END: [&str; 70] = [
@@ -267,6 +273,12 @@ mod tests {
             [Some(('&', 3)), Some(('&', 3)), Some(('\u{ac}', 3)), Some(('\u{bd}', 6)), None, None, None, None]
         );
         let all = WITHOUT_END.iter().map(|name| name.chars().collect::<Vec<_>>());
-        assert!(all.into_iter().all(|name| named(&name).is_some()));
+        assert!(all.into_iter().all(|name| named(&name).is_some() && name.len() <= LONGEST));
+    }
+
+    /// As who looks for them takes for granted.
+    #[test]
+    fn names_are_in_order() {
+        assert!(WITHOUT_END.is_sorted() && [&ASCII[..], &BEYOND_ASCII].iter().all(|all| all.is_sorted()));
     }
 }

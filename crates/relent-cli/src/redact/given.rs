@@ -11,7 +11,7 @@ use super::{
     learnt::{learn, unquoted, written},
     most::Budget,
     names::is_token,
-    plain, said_again,
+    plain, reach, said_again,
     table::{LONG_PIECE, Table},
     told::is_told,
     undone::{decoded, undone},
@@ -91,12 +91,12 @@ pub(crate) fn get_ready() {
 
 /// A text without what was given and lets others in.
 pub(crate) fn without(text: &str) -> Cow<'_, str> {
-    hidden(text, &GIVEN.read().unwrap_or_else(PoisonError::into_inner))
+    reach::within(text, |text| hidden(text, &GIVEN.read().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// What others sent, without the secrets that they were sent, or that were given. Nothing of it is said by relent.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
-    without_secrets_within(text, &mut Budget::of(text))
+    reach::within(text, |text| without_secrets_within(text, &mut Budget::of(text)))
 }
 
 /// The same as far as something is left to look with.
@@ -182,11 +182,14 @@ pub(crate) fn know_name_in_a_path(user: &str, path: &str) {
 
 /// A name that somebody chose, as it is shown wherever it is.
 pub(crate) fn name(text: &str) -> String {
-    let narrow = plain::narrow(text);
-    match as_shown(&narrow, is_name(text)).0 {
-        same if same == narrow => text.to_owned(),
-        shown => shown,
-    }
+    let shown = reach::within(text, |text| {
+        let narrow = plain::narrow(text);
+        match as_shown(&narrow, is_name(text)).0 {
+            same if same == narrow => text.into(),
+            shown => shown.into(),
+        }
+    });
+    shown.into_owned()
 }
 
 /// Whether a name may be shown as one that somebody chose: a URL is none.

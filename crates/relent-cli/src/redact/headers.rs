@@ -9,6 +9,7 @@ use super::{
     names::{SCHEMES, is_secret_header},
     plain,
     query::{BEFORE, parameters, secret_parameters},
+    reach,
     texts::text,
     url::{path, url},
     value::{self, is_odd},
@@ -94,7 +95,7 @@ const KNOWN: [&str; 54] = [
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    header_within(name, value, &mut Budget::of(value))
+    reach::within(value, |value| header_within(name, value, &mut Budget::of(value)))
 }
 
 /// The same as far as something is left to look with.

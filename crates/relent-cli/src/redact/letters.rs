@@ -120,13 +120,16 @@ impl Reading {
         let mut at = 0;
         while at < self.chars.len() {
             let text = &self.chars[at..];
-            if matches!(text, ['&', 'a'..='z', ..] | ['\\', 'n' | 'r' | 't' | 'b' | 'f' | '0'..='7', ..]) {
-                let is_new =
-                    |other: &Way| !others.contains(other) && written_out(text, *other) != written_out(text, Way::All);
+            let read = written_out(text, way);
+            let may_be_another =
+                matches!(text, ['&', 'a'..='z', ..] | ['\\', 'n' | 'r' | 't' | 'b' | 'f' | '0'..='7', ..]);
+            if may_be_another && others.len() < OTHERS.len() {
+                let all = if way == Way::All { read } else { written_out(text, Way::All) };
+                let is_new = |other: &Way| !others.contains(other) && written_out(text, *other) != all;
                 let new: Vec<Way> = OTHERS.into_iter().filter(is_new).collect();
                 others.extend(new);
             }
-            let (c, length) = written_out(text, way).unwrap_or((text[0], 1));
+            let (c, length) = read.unwrap_or((text[0], 1));
             let mut place = self.places[at].start..self.places[at + length - 1].end;
             // Each of two letters begins and ends something.
             let c = if c == FJ && length > 1 {
@@ -181,7 +184,7 @@ fn written_out(text: &[char], way: Way) -> Option<(char, usize)> {
             let length = text[1..].iter().take(LONGEST).take_while(|c| c.is_ascii_alphanumeric()).count();
             let name = &text[1..=length];
             let has_end = text.get(1 + length) == Some(&';');
-            match named(name).filter(|_| has_end) {
+            match has_end.then(|| named(name)).flatten() {
                 Some(c) => Some((c, length + 2)),
                 None if way == Way::Browsers => begun(name).map(|(c, length)| (c, length + 1)),
                 // Whatever else it is called, it is no letter of ASCII and no digit.

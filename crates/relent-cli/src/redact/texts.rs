@@ -1,6 +1,6 @@
 //! Texts that may hold URLs, or what somebody wrote in the place of one.
 
-use super::{given, looks::as_it_looks, plain};
+use super::{given, looks::as_it_looks, plain, reach};
 use std::borrow::Cow;
 
 /// A text that may hold URLs and settings, such as the message of a library, or what somebody wrote in the wrong place.
@@ -17,13 +17,13 @@ use std::borrow::Cow;
 /// assert_eq!(text("host=db password=pw"), "host=db password=***");
 /// ```
 pub fn text(text: &str) -> Cow<'_, str> {
-    match plain::narrow(text) {
+    reach::within(text, |text| match plain::narrow(text) {
         Cow::Borrowed(text) => with_signs(text),
         Cow::Owned(narrow) => match with_signs(&narrow) {
             same if same == narrow => with_signs(text),
             other => Cow::Owned(other.into_owned()),
         },
-    }
+    })
 }
 
 /// A title that somebody chose: a text of which each word is shown as a name is.

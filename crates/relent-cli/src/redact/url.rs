@@ -5,6 +5,7 @@ use super::{
     names::{in_its_place, is_password, is_secret},
     plain,
     query::{parameters, secret_parameters},
+    reach,
     settings::settings,
     users::without_user,
 };
@@ -25,7 +26,7 @@ pub(crate) fn path(text: &str) -> String {
 /// assert_eq!(url("http://ann:p/w@host:99999999/"), "http://***@host:99999999/");
 /// ```
 pub fn url(text: &str) -> String {
-    wide(text, |text| url_as_it_is(text, parameters))
+    reach::within(text, |text| wide(text, |text| url_as_it_is(text, parameters)).into()).into_owned()
 }
 
 /// The passwords that a URL has: of its user, and of its settings.

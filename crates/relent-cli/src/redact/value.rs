@@ -9,6 +9,7 @@ use super::{
     names::{is_secret, is_token},
     plain::{self, up_to},
     query::{parameters, secret_parameters},
+    reach,
     undone::decoded,
     url::{is_url, scheme, url, url_without_secrets, wide},
     users::{Behind, behind_a_user, without_user},
@@ -17,10 +18,11 @@ use std::net::{IpAddr, SocketAddr};
 
 /// What was given for something else than a URL, as it is shown in the place of what it was given as.
 pub(crate) fn value(text: &str) -> String {
-    match shown(text) {
-        shown if shown == text => url(text),
-        shown => shown,
-    }
+    let shown = reach::within(text, |text| match shown(text) {
+        shown if shown == text => url(text).into(),
+        shown => shown.into(),
+    });
+    shown.into_owned()
 }
 
 /// A word of a command line: what touches the letter of a flag is its value.
@@ -46,7 +48,7 @@ pub fn server(text: &str) -> String {
         true => None,
         false => without_user(text, scheme(text), of_a_server),
     };
-    wide(text, |text| of_a_user(text).unwrap_or_else(|| shown(text)))
+    reach::within(text, |text| wide(text, |text| of_a_user(text).unwrap_or_else(|| shown(text))).into()).into_owned()
 }
 
 /// A value as it is shown.

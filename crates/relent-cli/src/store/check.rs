@@ -9,7 +9,6 @@ use crate::{
     brief,
     escape::escape,
     json::{Object, array, quoted},
-    redact,
     talk::{Fault, answer, wrap, write_out},
 };
 use relent::duration::Human;
@@ -102,7 +101,7 @@ impl Checked {
     fn cautions(&self) -> Vec<String> {
         let of_file = place::file_of(&self.url).into_iter().flat_map(owners::of_all);
         let all = self.about.cautions.iter().cloned().chain(of_file);
-        let mut cautions: Vec<String> = all.map(|text| redact::text(&text).into_owned()).collect();
+        let mut cautions: Vec<String> = all.map(|text| brief::lines(&text).into_owned()).collect();
         if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
             cautions.insert(
                 0,
@@ -124,7 +123,7 @@ impl Checked {
         };
         row(&mut out, "store", &place::shown(&self.url));
         row(&mut out, "engine", &format!("{} {}{schema}", about.engine, self.version()));
-        row(&mut out, "promises", &redact::text(&about.durability));
+        row(&mut out, "promises", &brief::lines(&about.durability));
         for caution in self.cautions() {
             row(&mut out, "caution", &caution);
         }
@@ -144,7 +143,7 @@ impl Checked {
             .text("engine", about.engine)
             .text("version", &self.version())
             .raw("schema", &about.schema.map_or("null".to_owned(), |schema| schema.to_string()))
-            .text("promises", &redact::text(&about.durability))
+            .text("promises", &brief::lines(&about.durability))
             .raw("cautions", &array(cautions.iter().map(|caution| quoted(caution))))
             .text("now", &about.now.to_string())
             .raw("skew_ms", &about.skew_ms.to_string())
@@ -158,6 +157,7 @@ impl Checked {
 mod tests {
     use super::*;
     use crate::access;
+    use crate::redact;
     use nix::unistd::getegid;
     use std::{
         fs::{self, Permissions},

@@ -11,6 +11,7 @@ use crate::{
     store::owners,
     talk::{self, Fault, plain},
 };
+use nix::libc::ENAMETOOLONG;
 pub(crate) use relent_store::in_sqlite::file_of;
 use rustix::fs::Mode;
 use std::{
@@ -262,6 +263,9 @@ fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
     }
 }
 
+/// The longest path that a system follows, in bytes (`PATH_MAX` of Linux).
+const LONGEST: usize = 4096;
+
 /// Where a path leads, if nobody but the caller, root and whoever owns a folder on the way there decides what SQLite opens there. Where
 /// a folder is not there yet, that is the path itself, if nobody else could make it.
 ///
@@ -275,6 +279,10 @@ fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
 fn alone(file: &Path, believes_all: bool) -> io::Result<PathBuf> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     let whole = std::path::absolute(file)?;
+    // No system goes so far, and each part of it would be asked for.
+    if whole.as_os_str().len() > LONGEST {
+        return Err(io::Error::from_raw_os_error(ENAMETOOLONG));
+    }
     // Before it is opened somebody else could make the folders that are not there.
     let is_far = whole.parent().is_some_and(|folder| fs::metadata(folder).is_err());
     let there = whole.ancestors().find(|part| fs::symlink_metadata(part).is_ok()).filter(|_| is_far);

@@ -423,6 +423,9 @@ fn a_file_that_was_only_found_asks_for_no_flood() {
         "curve = 'immediate'\nmax_attempts = 1000\nmax_elapsed = '1s'",
         "curve = 'constant'\nbase = '40ms'\njitter = 'none'\nmax_attempts = 'unlimited'",
         "base = '1ms'\ncap = '2ms'\nmax_attempts = 100",
+        // Few of these are so long that the mean is.
+        "base = '40us'\njitter = 'decorrelated'\nmax_attempts = 100",
+        "base = '14ms'\njitter = 'decorrelated'\nmax_attempts = 100",
         "curve = 'constant'\nbase = '50ms'\njitter = 'full'\nmax_attempts = 'unlimited'",
         &format!("delays = [{minutes}, '1us']\nrepeat = true\nmax_attempts = 100"),
         &format!("delays = ['1h', {nothing}, '1h']\nmax_attempts = 100"),
