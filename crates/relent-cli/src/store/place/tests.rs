@@ -300,3 +300,12 @@ fn a_file_system_that_is_silent_holds_up_no_signal_and_no_limit_of_time() {
     assert_eq!(in_time(|| 7, None, &deaf).unwrap(), Some(7));
     assert_eq!(in_time(|| 7, Some(now), &deaf).unwrap(), Some(7), "who answers at once is heard");
 }
+
+/// Each of its parts would be asked for, and it can be nowhere.
+#[test]
+fn a_path_that_is_longer_than_any_is_no_store() {
+    let long = |times| alone(Path::new(&"/a".repeat(times)), false).map_err(|error| error.raw_os_error());
+    assert!(long(LONGEST / 2).is_ok());
+    assert_eq!(long(LONGEST / 2 + 1), Err(Some(ENAMETOOLONG)));
+    assert_eq!(long(LONGEST << 8), Err(Some(ENAMETOOLONG)));
+}

@@ -320,6 +320,10 @@ fn nor_is_one_that_was_ended_within_a_run_that_goes_on() {
     is_sent_once(&[], &format!("{run} {run} sh -c 'HTTP METHOD URL' & {until}; exit 7"), hangs, 7);
     // Its command has succeeded, and has left it.
     is_sent_once(&[], &format!("{run} sh -c 'HTTP METHOD URL & {until}'; exit 9"), hangs, 9);
+    // It was told what became of it, and has had no time to say so.
+    let left = "(trap \"\" TERM; exec sleep 9) & exec HTTP METHOD URL";
+    let run = format!("{RELENT} run -q --max-attempts=1 --grace=100ms --");
+    is_sent_once(&[], &format!("timeout 0.7 {run} sh -c '{left}'; exit 9"), || Reply::status(404), 9);
 }
 
 /// Whatever the folder for temporary files is called.
