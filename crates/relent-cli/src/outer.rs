@@ -146,6 +146,14 @@ pub(crate) fn was_ended() {
     }
 }
 
+/// What is left of such a wait is what an end of ours with this exit code means: whoever copes with that is judged by their own.
+pub(crate) fn has_ended(exit: u8) {
+    let until = *alone();
+    let left = until.map(|until| until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
+    let _ = left.map(|left| say(Verdict::After(left), exit));
+    has_waited();
+}
+
 fn tell_until(until: Instant) -> Result<(), Untold> {
     *alone() = Some(until);
     let left = until.saturating_duration_since(Instant::now());

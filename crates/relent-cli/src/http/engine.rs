@@ -146,16 +146,19 @@ impl Engine {
             ended => ended,
         };
         let is_done = matches!(ended, Ended::ByItself(Ok(0)));
+        let is_cut_short = matches!(ended, Ended::ByItself(Err(_)) | Ended::ReaderGone);
         let ended = self.tell(&narrator, ended, &trail);
+        let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
         if !is_for_machines {
             tell_left();
         }
-        if is_ended {
-            outer::was_ended();
+        match is_ended {
+            true => outer::was_ended(),
+            false if is_cut_short => outer::has_ended(code),
+            false => outer::has_waited(),
         }
         // At the very end: until then somebody may kill us.
         if self.stands.get() {
-            let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
             let is_known = is_done || self.is_judged.get() || !is_ended && outer::say(Verdict::Permanent, code).is_ok();
             match is_ended && !client::has_connected() {
                 true => outer::was_not_begun(),

@@ -438,12 +438,13 @@ impl Driver<'_> {
             // What those around have heard of it stands.
             history.heard_of.0.clear();
         }
-        if let Outcome::Interrupted(_) = outcome {
-            outer::was_ended();
-        }
-        if let Outcome::GaveUp(reason) = outcome {
-            self.say_unheard(outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit));
-            outer::has_waited();
+        match outcome {
+            Outcome::Interrupted(_) => outer::was_ended(),
+            Outcome::GaveUp(reason) => {
+                self.say_unheard(outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit));
+                outer::has_waited();
+            }
+            _ => outer::has_ended(exit),
         }
         let (have_taken_back, have_waited) = history.heard_of;
         outer::pass_on(&have_taken_back, &have_waited);

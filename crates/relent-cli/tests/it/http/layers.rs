@@ -482,6 +482,9 @@ fn what_the_server_said_counts_before_its_page_is_there() {
         (vec![page("404", "A: b")], "--fail-with-body", 1),
         (vec![page("200", later)], "", 1),
         (vec![page("200", "A: b")], "", 3),
+        // Its own end is another thing, which the script copes with, or has as its own.
+        (vec![page("200", later)], "--timeout=100ms", 3),
+        (vec![page("200", later)], "-o /dev/full --idle-timeout=100ms --max-attempts=1", 3),
         // Another one is under way.
         (vec![Reply::nothing().hang(), Reply::new(503, &[later], "")], "--hedge after=20ms", 2),
     ] {
