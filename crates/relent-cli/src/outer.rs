@@ -7,7 +7,7 @@
 //! What relent writes begins with the exit code that it is about, and with who says it (`exit 22 by 4026531836.77: permanent`), and counts
 //! only if the attempt ends with that code: a script that copes with the failure and goes on is judged by its own end, unless that has the
 //! same code. What the command itself says is about its end, whatever that is. Of all codes (`exit 1-255 by 4026531836.77: permanent`) is what
-//! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77:`), and what is waited
+//! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77: taken back`), and what is waited
 //! for as a far side has asked (`exit 1-255 by 4026531836.77: after 29s`), so that whoever is ended meanwhile is not begun anew sooner.
 
 use crate::{arrived, regular, talk::plain};
@@ -20,6 +20,7 @@ use std::{
     fmt::{self, Display},
     fs,
     io::{self, Write},
+    mem,
     os::unix::{
         ffi::{OsStrExt, OsStringExt},
         fs::MetadataExt,
@@ -39,10 +40,16 @@ pub const VERDICT: &str = "RELENT_VERDICT";
 pub(crate) const ABOVE: &str = "RELENT_VERDICTS_ABOVE";
 /// All ends but success, whoever it is that ends us, and with whatever code the program around us ends then.
 const ENDS: &str = "1-255";
+/// What is said instead of a verdict by who takes back that nothing may be begun anew. It has a word, since a line may be cut off.
+pub(crate) const TAKEN_BACK: &str = "taken back";
 /// What is said instead of a verdict of what was not begun.
 pub(crate) const NOT_BEGUN: &str = "not begun";
+/// What a run says of all who have spoken in an attempt of its, when that has ended: that it is taken back and waited for.
+pub(crate) const OVER: &str = "over";
 /// What is said when a wait that was told is over.
 pub(crate) const WAITED: &str = "waited";
+/// The variable with the numbers of all runs around, the outermost first, with colons in between.
+pub(crate) const RUN_ID: &str = "RELENT_RUN_ID";
 /// The variable with the milliseconds that are left.
 pub const DEADLINE_MS: &str = "RELENT_DEADLINE_MS";
 
@@ -98,7 +105,7 @@ pub(crate) fn gave_up(reason: Reason, told: Option<Duration>, exit: u8) -> Resul
 ///
 /// See [`Untold`]: who does not hear it judges by the code.
 pub(crate) fn say(verdict: Verdict, exit: u8) -> Result<(), Untold> {
-    tell(&line(&word(verdict), exit))
+    tell(&line(&told(verdict), exit))
 }
 
 /// Tells the caller to begin nothing anew, whatever ends us, until that is taken back: what is done from now on, or was done, may not be done
@@ -108,70 +115,85 @@ pub(crate) fn say(verdict: Verdict, exit: u8) -> Result<(), Untold> {
 ///
 /// See [`Untold`].
 pub(crate) fn nothing_again() -> Result<(), Untold> {
-    tell_all(&line(&word(Verdict::Permanent), ENDS))
+    tell_all(&told(Verdict::Permanent))
 }
 
 /// Longer than anybody waits, and as long as a clock can tell.
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
-/// Until when far sides have asked this process to be left alone: the latest of them, as long as it is waited for.
-static ALONE: Mutex<Option<Instant>> = Mutex::new(None);
+/// What far sides have asked of this process, as long as that holds: the strictest of it.
+static ASKED: Mutex<Asked> = Mutex::new(Asked { until: None, never: false });
 
-/// Tells the caller, of whatever ends us, until when a far side wants to be left alone that has said this now: nothing is begun anew sooner.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    /// Until when they want to be left alone.
+    until: Option<Instant>,
+    /// Whether one wants nobody to come back.
+    never: bool,
+}
+
+/// Tells the caller, of whatever ends us, what a far side that has said this now asks of who comes back: nothing is begun anew, or not sooner.
 ///
 /// # Errors
 ///
 /// See [`Untold`].
 pub(crate) fn heed(verdict: Verdict) -> Result<(), Untold> {
+    if verdict == Verdict::Overloaded && !asked().never {
+        nothing_again()?;
+        asked().never = true;
+    }
     let Some(wait) = verdict.pushback() else { return Ok(()) };
     let now = Instant::now();
     let until = now.checked_add(wait).unwrap_or(now + FOR_EVER);
-    let until = alone().map_or(until, |before| before.max(until));
+    let until = asked().until.map_or(until, |before| before.max(until));
+    asked().until = Some(until);
     tell_until(until)
 }
 
 /// Takes that back: it was waited for, or has become the end that was told.
-pub(crate) fn has_waited() {
-    if alone().take().is_some() {
-        let _ = tell_all(&line(WAITED, ENDS));
+pub(crate) fn has_heeded() {
+    let asked = mem::take(&mut *asked());
+    if asked.until.is_some() {
+        let _ = tell_all(WAITED);
+    }
+    if asked.never {
+        take_back();
     }
 }
 
-/// Tells the caller what is left of such a wait, or that it is over: whoever is ended may have been in the jitter behind it.
+/// Tells the caller what is left of a wait, or that it is over: whoever is ended may have been in the jitter behind it.
 pub(crate) fn was_ended() {
-    let until = *alone();
+    let until = asked().until;
     match until.filter(|until| *until > Instant::now()) {
         Some(until) => drop(tell_until(until)),
-        None => has_waited(),
+        None if until.is_some() => drop(tell_all(WAITED)),
+        None => {}
     }
 }
 
-/// What is left of such a wait is what an end of ours with this exit code means: whoever copes with that is judged by their own.
+/// What was asked is what an end of ours with this exit code means: whoever copes with that is judged by their own.
 pub(crate) fn has_ended(exit: u8) {
-    let until = *alone();
+    let Asked { until, never } = *asked();
     let left = until.map(|until| until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
-    let _ = left.map(|left| say(Verdict::After(left), exit));
-    has_waited();
+    let asked = if never { Some(Verdict::Overloaded) } else { left.map(Verdict::After) };
+    // If nobody hears that, what they have heard stands.
+    if asked.is_none_or(|asked| say(asked, exit).is_ok()) {
+        has_heeded();
+    }
 }
 
 fn tell_until(until: Instant) -> Result<(), Untold> {
-    *alone() = Some(until);
     let left = until.saturating_duration_since(Instant::now());
-    tell_all(&line(&word(Verdict::After(left)), ENDS))
+    tell_all(&told(Verdict::After(left)))
 }
 
-fn alone() -> MutexGuard<'static, Option<Instant>> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+fn asked() -> MutexGuard<'static, Asked> {
+    ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Passes on what others here have taken back, or were ended in: it was heard, and what comes of it is ours to tell.
-pub(crate) fn pass_on(have_taken_back: &[String], have_waited: &[String]) {
-    let taken_back = have_taken_back.iter().map(|speaker| line_by(speaker, "", ENDS));
-    let waited = have_waited.iter().map(|speaker| line_by(speaker, WAITED, ENDS));
-    let all: String = taken_back.chain(waited).collect();
-    if !all.is_empty() {
-        let _ = tell_all(&all);
-    }
+/// Tells the caller this of all who have spoken in the runs with these numbers: it was heard there, and what comes of it is theirs to tell.
+pub(crate) fn say_of_those_within(ids: &OsStr, word: &str) {
+    let _ = run_id(ids.to_str()).map(|id| tell(&format!("exit {ENDS} of {id}: {word}\n")));
 }
 
 /// Whether the caller would hear what there will be to say.
@@ -183,15 +205,18 @@ pub(crate) fn hears() -> Result<(), Untold> {
     tell("\n")
 }
 
-/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that. The run around passes it on to those around
-/// itself, once it has told them what comes of it.
+/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that. Those around the run around hear it from that, which
+/// tells them what comes of it.
 pub(crate) fn take_back() {
-    let _ = tell(&line("", ENDS));
+    let _ = match own_run_id() {
+        Some(_) => tell(&line(TAKEN_BACK, ENDS)),
+        None => tell_all(TAKEN_BACK),
+    };
 }
 
 /// Takes back what [`nothing_again`] has said, since it was not begun: whoever ends us, it may be begun anew.
 pub(crate) fn was_not_begun() {
-    let _ = tell_all(&line(NOT_BEGUN, ENDS));
+    let _ = tell_all(NOT_BEGUN);
 }
 
 /// Who a process is to those who listen: by its number, and in which namespace of processes it has that.
@@ -249,14 +274,32 @@ fn tell(line: &str) -> Result<(), Untold> {
     listener().map_or(Ok(()), |path| tell_to(&path, line))
 }
 
-/// Tells the runs around that one, too: it may not come to that any more. One that does not hear has said so.
-fn tell_all(line: &str) -> Result<(), Untold> {
+/// Tells all runs around this of all ends: the nearest may not come to that any more, or be over. One of those that does not hear has said so.
+fn tell_all(word: &str) -> Result<(), Untold> {
     let Some(nearest) = listener() else { return Ok(()) };
-    tell_to(&nearest, line)?;
-    above().iter().try_for_each(|path| match tell_to(path, line) {
+    let heard = tell_to(&nearest, &line(word, ENDS));
+    if let Err(Untold::NoRoom(_)) = heard {
+        return heard;
+    }
+    let me = speaker(process::id());
+    let me = own_run_id().map_or(me.clone(), |id| format!("{me} of {id}"));
+    above().iter().try_for_each(|path| match tell_to(path, &line_by(&me, word, ENDS)) {
         Err(Untold::Deaf(_)) => Ok(()),
-        told => told,
-    })
+        heard => heard,
+    })?;
+    heard
+}
+
+/// By what the nearest run around knows those within it, as it stands in a line.
+fn own_run_id() -> Option<String> {
+    run_id(env::var(RUN_ID).ok().as_deref())
+}
+
+fn run_id(ids: Option<&str>) -> Option<String> {
+    const LONGEST: usize = 2048;
+    let is_one =
+        |ids: &&str| !ids.is_empty() && ids.len() <= LONGEST && ids.chars().all(|c| c.is_ascii_hexdigit() || c == ':');
+    Some(ids.filter(is_one)?.replace(':', "/"))
 }
 
 fn tell_to(path: &Path, line: &str) -> Result<(), Untold> {
@@ -283,6 +326,14 @@ pub fn word(verdict: Verdict) -> String {
     verdict.to_string()
 }
 
+/// The same in a line: of a wait that is cut off nothing is left that is one (`after 1m` of `after 1m30s`).
+fn told(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::After(wait) => format!("after {}s", wait.as_secs_f64()),
+        other => word(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,12 +341,16 @@ mod tests {
     #[test]
     fn a_line_says_which_end_it_is_about_and_who_says_it() {
         let me = speaker(process::id());
-        assert_eq!(line(&word(Verdict::Permanent), 22), format!("exit 22 by {me}: permanent\n"));
+        assert_eq!(line(&told(Verdict::Permanent), 22), format!("exit 22 by {me}: permanent\n"));
         assert_eq!(
-            line(&word(Verdict::After(Duration::from_millis(1500))), 1),
+            line(&told(Verdict::After(Duration::from_millis(1500))), 1),
             format!("exit 1 by {me}: after 1.5s\n")
         );
-        assert_eq!(line("", ENDS), format!("exit 1-255 by {me}:\n"));
+        assert_eq!(
+            line(&told(Verdict::After(Duration::from_millis(5_400_001))), 1),
+            format!("exit 1 by {me}: after 5400.001s\n")
+        );
+        assert_eq!(line(TAKEN_BACK, ENDS), format!("exit 1-255 by {me}: taken back\n"));
     }
 
     #[test]

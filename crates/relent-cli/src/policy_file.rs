@@ -6,7 +6,7 @@
 //! is secret, under a name that is not.
 
 use crate::{
-    access,
+    access, brief,
     escape::escape,
     links::Step,
     redact, regular,
@@ -206,7 +206,7 @@ fn ignored(place: &Place, problem: &str) -> PolicyFile {
 fn only(config: &Config, place: &Place) -> PolicyFile {
     let names: Vec<&str> = config.names().collect();
     let what = |name: Option<&str>| match name {
-        Some(name) => format!("policy {name:?} of {place}"),
+        Some(name) => format!("policy {} of {place}", brief::quoted(name)),
         None => format!("the policy of {place}"),
     };
     match config.draft(None) {

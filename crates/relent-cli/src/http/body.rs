@@ -53,6 +53,9 @@ const MOST: u64 = 64 << 30;
 /// How much a file of the system's that is made as it is read has at most, as those in `/proc`.
 const OF_SYSTEM: u64 = 64 << 20;
 
+/// What such a file says at most that it has: nothing, or, in `/sys`, a page.
+const OF_MADE: u64 = 64 << 10;
+
 impl Body {
     /// The body that all `--data` together mean, if there are any. What has to be read now must end within `limit`.
     pub(super) fn resolve(data: &[String], limit: Option<Duration>) -> Result<Option<Body>, Fault> {
@@ -134,13 +137,13 @@ impl Piece {
     ///
     /// It cannot be read, or is one of the system's that is longer than they are.
     pub(super) fn of_file(path: &Path, file: &File) -> io::Result<Piece> {
-        let is_empty = || file.metadata().map(|data| data.len() == 0);
+        let length = file.metadata()?.len();
         let mut text = Vec::new();
-        if is_empty()? {
+        if length <= OF_MADE {
             file.take(OF_SYSTEM + 1).read_to_end(&mut text)?;
         }
-        // One that has a length by now is no such file, and is being filled.
-        if text.is_empty() || !is_empty()? {
+        // One that has another length by now is no such file, and is being written.
+        if length > OF_MADE || text.len() as u64 == length || file.metadata()?.len() != length {
             return Ok(Piece::File(path.to_owned()));
         }
         match text.len() as u64 > OF_SYSTEM {

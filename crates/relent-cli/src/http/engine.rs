@@ -44,6 +44,8 @@ pub(super) struct Engine {
     pub(super) stands: Cell<bool>,
     /// Whether it was said that they do not hear us.
     pub(super) is_unheard: Cell<bool>,
+    /// Whether that was told of an end, which may just not have been shown.
+    pub(super) is_over: Cell<bool>,
     /// Whether it was told better than that.
     pub(super) is_judged: Cell<bool>,
     pub(super) retry_unsafe: bool,
@@ -155,12 +157,12 @@ impl Engine {
         match is_ended {
             true => outer::was_ended(),
             false if is_cut_short => outer::has_ended(code),
-            false => outer::has_waited(),
+            false => outer::has_heeded(),
         }
         // At the very end: until then somebody may kill us.
         if self.stands.get() {
             let is_known = is_done || self.is_judged.get() || !is_ended && outer::say(Verdict::Permanent, code).is_ok();
-            match is_ended && !client::has_connected() {
+            match is_ended && !client::has_connected() && !self.is_over.get() {
                 true => outer::was_not_begun(),
                 false if is_known => outer::take_back(),
                 false => {}
@@ -221,7 +223,10 @@ impl Engine {
                 return Ok(exit::READER_GONE);
             }
             Ended::OutOfTime(given) => {
-                self.is_heard(narrator, outer::gave_up(Reason::Elapsed, None, exit::OUT_OF_TIME));
+                // The limit of an attempt is no end of a call.
+                if self.limit.is_ours {
+                    self.is_heard(narrator, outer::gave_up(Reason::Elapsed, None, exit::OUT_OF_TIME));
+                }
                 narrator.out_of_time(given, self.limit.is_ours, exit::OUT_OF_TIME);
                 exit::OUT_OF_TIME
             }
@@ -262,7 +267,7 @@ impl Engine {
             narrator.attempt_starts(call.attempt());
             let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
-                    outer::has_waited();
+                    outer::has_heeded();
                     narrator.upstream(guard.told(now()));
                     return self.succeed(narrator, &success, received).await;
                 }
@@ -279,7 +284,7 @@ impl Engine {
                     // What is left of the request is sent to nobody who wants to be left alone.
                     self.line.client.hang_up();
                     narrator.wait(delay).await;
-                    outer::has_waited();
+                    outer::has_heeded();
                 }
                 next => {
                     let stop = match next {
@@ -457,7 +462,7 @@ impl Engine {
             (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
         };
         self.is_judged.set(self.is_heard(narrator, told));
-        outer::has_waited();
+        outer::has_heeded();
         shown?;
         if self.talk.json {
             received.sink.left().iter().for_each(|left| narrator.left(left));
@@ -468,6 +473,7 @@ impl Engine {
 
     /// Tells whoever is above what they will be told of the end, of whatever ends us before; how long to wait was told when it was heard.
     fn stand_by(&self, stop: &Stop, verdict: Verdict, may_begin_anew: bool) {
+        self.is_over.set(true);
         let is_put_off = matches!(stop, Stop::GaveUp(Reason::PushbackTooLong)) && may_begin_anew;
         if self.stands.get() || is_put_off && verdict.pushback().is_some() {
             return;

@@ -140,6 +140,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         sharing: Cell::new(sharing),
         stands: Cell::new(false),
         is_unheard: Cell::new(false),
+        is_over: Cell::new(false),
         is_judged: Cell::new(false),
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,

@@ -1,13 +1,27 @@
 //! How far a text is looked at: what is longer could keep whoever tells of it looking, while nothing else is heard.
 
 use super::HIDDEN;
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 /// The longest text that is looked at, in bytes: twice what servers take of all headers together, and eight times what is told of anything.
 pub(super) const LONGEST: usize = 16 << 10;
 
-/// How much of that is not shown, in bytes: a secret may begin there, which is not known as one without its end.
+/// How much of that is not shown at least, in bytes: a secret may begin there, which is not known as one without its end.
 const MARGIN: usize = 1 << 10;
+
+/// How much longer a secret may be as somebody writes it (`\u00e4` for two bytes, `%41` for one).
+const WRITTEN: usize = 6;
+
+/// How long the longest secret is that is known.
+static LONGEST_SECRET: AtomicUsize = AtomicUsize::new(0);
+
+/// A secret of so many bytes is known from now on.
+pub(super) fn is_known(bytes: usize) {
+    LONGEST_SECRET.fetch_max(bytes, Ordering::Relaxed);
+}
 
 /// What is shown of a text, and nothing of its words behind that.
 pub(super) fn within<'a>(text: &'a str, shown: impl FnOnce(&'a str) -> Cow<'a, str>) -> Cow<'a, str> {
@@ -22,7 +36,8 @@ pub(super) fn within<'a>(text: &'a str, shown: impl FnOnce(&'a str) -> Cow<'a, s
         false => words.trim_end_matches(|c: char| !c.is_whitespace()),
     };
     let shown = shown(words);
-    let shown = &shown[..boundary(&shown, shown.len().min(LONGEST).saturating_sub(MARGIN))];
+    let margin = LONGEST_SECRET.load(Ordering::Relaxed).saturating_mul(WRITTEN).max(MARGIN);
+    let shown = &shown[..boundary(&shown, shown.len().min(LONGEST).saturating_sub(margin))];
     Cow::Owned(shown.to_owned() + HIDDEN)
 }
 
@@ -62,6 +77,12 @@ mod tests {
                 let words = format!("{}@ {secret} and more", "a".repeat(before));
                 assert!(!text(&words).contains(&secret[..4]), "{before}");
             }
+        }
+        let secret: String = (0..1200).map(|nth| format!("k{nth}=v{nth}; ")).collect();
+        know_secrets([secret.clone()].into_iter());
+        for before in [0, LONGEST - 9000, LONGEST - 900] {
+            let words = format!("{}@ {secret} and more {}", "a".repeat(before), "a".repeat(LONGEST));
+            assert!(!text(&words).contains("=v"), "{before}");
         }
     }
 }

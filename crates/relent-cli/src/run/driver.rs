@@ -27,7 +27,7 @@ use crate::{
     brief::quoted,
     guard::{Answer, Guard, patience},
     json::millis,
-    outer::{self, Untold},
+    outer::{self, OVER, TAKEN_BACK, Untold, WAITED},
     output, redact,
     talk::Fault,
 };
@@ -83,9 +83,7 @@ struct History {
     last: Option<(How, String)>,
     output: Spool,
     verdict: Option<Verdict>,
-    /// Who has taken back in the last attempt that it may not be begun anew, and who was in a wait.
-    heard_of: (Vec<String>, Vec<String>),
-    /// Whether somebody was at what may not be done twice when it ended.
+    /// Whether somebody was at what may not be done twice when the last attempt ended.
     is_at_it: bool,
     /// Whether the command has said what its end means.
     is_said: bool,
@@ -126,6 +124,7 @@ impl Driver<'_> {
                             true => drop(outer::nothing_again()),
                             false => drop(outer::say(Verdict::Permanent, fault.code())),
                         }
+                        self.say_of_those_within(OVER);
                         return Err(fault);
                     }
                 },
@@ -215,13 +214,12 @@ impl Driver<'_> {
                 Err(outcome) => return Ok(outcome),
             };
             // From now on it is our wait, and nobody's who was in it.
-            let (have_taken_back, have_waited) = std::mem::take(&mut history.heard_of);
-            outer::pass_on(&have_taken_back, &have_waited);
+            self.say_of_those_within(OVER);
             if let Some(outcome) = wait(delay, call.attempt(), self.signals, &mut self.narrator, self.lease.as_deref())
             {
                 return Ok(outcome);
             }
-            outer::has_waited();
+            outer::has_heeded();
         }
     }
 
@@ -263,6 +261,11 @@ impl Driver<'_> {
         }
         self.narrator.remark(self.guard.out_of_budget());
         Err(Outcome::GaveUp(Reason::Budget))
+    }
+
+    /// Tells whoever is above this of all who have spoken in an attempt.
+    fn say_of_those_within(&self, word: &str) {
+        outer::say_of_those_within(&self.mark.variable().1, word);
     }
 
     /// Says, once, that whoever is above does not hear what there is to say.
@@ -366,7 +369,6 @@ impl Driver<'_> {
             }
         };
         history.is_at_it = ended.said.is_at_it();
-        history.heard_of = ended.said.is_to_be_passed_on();
         history.is_said = is_said;
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
         history.last_one = match () {
@@ -425,29 +427,34 @@ impl Driver<'_> {
         }
     }
 
-    fn finish(mut self, outcome: Outcome, mut history: History) -> Finished {
+    fn finish(mut self, outcome: Outcome, history: History) -> Finished {
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
         let has_run = matches!(outcome, Outcome::Success | Outcome::GaveUp(_));
+        let is_final = |verdict: &Verdict| matches!(verdict, Verdict::Permanent | Verdict::Overloaded);
+        let known = history.verdict.filter(|verdict| history.is_said && !has_run && is_final(verdict));
         // What has run, or is under way, must not be begun anew for what ends us from here on.
         if has_run || history.is_at_it {
             self.say_unheard(outer::nothing_again());
-        } else if history.is_said && history.verdict == Some(Verdict::Permanent) {
+        } else if let Some(verdict) = known {
             // Nor for who has ended us, whose limit it may have been.
-            self.say_unheard(outer::say(Verdict::Permanent, exit));
-            self.say_unheard(outer::say(Verdict::Permanent, How::TimedOut.code()));
-            // What those around have heard of it stands.
-            history.heard_of.0.clear();
+            self.say_unheard(outer::say(verdict, exit));
+            self.say_unheard(outer::say(verdict, How::TimedOut.code()));
         }
         match outcome {
             Outcome::Interrupted(_) => outer::was_ended(),
             Outcome::GaveUp(reason) => {
                 self.say_unheard(outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit));
-                outer::has_waited();
+                outer::has_heeded();
             }
             _ => outer::has_ended(exit),
         }
-        let (have_taken_back, have_waited) = history.heard_of;
-        outer::pass_on(&have_taken_back, &have_waited);
+        self.say_of_those_within(match outcome {
+            // What it has left goes on waiting.
+            Outcome::Success => TAKEN_BACK,
+            // What those around have heard of that stands.
+            _ if known.is_some() => WAITED,
+            _ => OVER,
+        });
         let fence = self.lease.as_ref().map(|lease| lease.fence());
         if let Some(lease) = self.lease.take() {
             if outcome == Outcome::LeaseLost {

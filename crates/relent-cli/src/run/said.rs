@@ -1,7 +1,7 @@
 //! What was said in an attempt, by its command and by all that this has started, as lines of `RELENT_VERDICT`: what of it counts.
 
 use super::exit_set::ExitSet;
-use crate::outer::{NOT_BEGUN, WAITED};
+use crate::outer::{NOT_BEGUN, OVER, TAKEN_BACK, WAITED};
 use relent::{Verdict, duration::parse_duration};
 use std::{collections::HashMap, rc::Rc, time::Duration};
 
@@ -10,28 +10,19 @@ use std::{collections::HashMap, rc::Rc, time::Duration};
 pub(super) struct Said {
     /// By whom nothing is to be begun anew, how often.
     at_it: HashMap<String, u32>,
-    /// Who has taken that back, each time.
-    taken_back: Vec<String>,
     /// What the command itself has said of its end, whatever that is.
     own: Option<Rc<str>>,
     /// What was said last of every code.
     every: Option<Rc<str>>,
-    /// Who waits for as long as a far side has asked, if nothing has ended that, and how long, if nothing was said since that counts more.
-    waits: HashMap<String, Option<Duration>>,
+    /// Who waits for as long as a far side has asked, if nothing has ended that.
+    waits: HashMap<String, Duration>,
     /// What was said last of each code, after that.
     of: [Option<Rc<str>>; 256],
 }
 
 impl Default for Said {
     fn default() -> Said {
-        Said {
-            at_it: HashMap::new(),
-            taken_back: Vec::new(),
-            own: None,
-            every: None,
-            waits: HashMap::new(),
-            of: [const { None }; 256],
-        }
+        Said { at_it: HashMap::new(), own: None, every: None, waits: HashMap::new(), of: [const { None }; 256] }
     }
 }
 
@@ -54,25 +45,31 @@ impl Said {
 
     pub(super) fn hear(&mut self, line: &str, command: &str) {
         let line = if line.len() > A_WORD { "..." } else { line };
-        let Some(About { codes, by, word }) = about(line) else {
+        let Some(About { codes, by, within, word }) = about(line) else {
             let is_cut_off = self.every.is_some() && is_cut_off(line);
             if parse(line).is_some() {
                 // Who speaks of every end knows all of it.
-                let (waits, taken_back) = (std::mem::take(&mut self.waits), std::mem::take(&mut self.taken_back));
-                *self = Said { every: Some(line.into()), waits, taken_back, ..Said::default() };
-                self.forget_waits();
+                *self = Said { every: Some(line.into()), ..Said::default() };
             } else if !line.is_empty() && !is_cut_off {
                 // What is no verdict, as the beginning of a line, takes nothing back.
                 self.every = Some(line.into());
             }
             return;
         };
+        if let Some(run) = within {
+            // Each of those has ended, or that run stands for it.
+            if [TAKEN_BACK, OVER].contains(&word) {
+                self.at_it.retain(|by, _| !is_within(by, run));
+            }
+            if [WAITED, OVER].contains(&word) {
+                self.waits.retain(|by, _| !is_within(by, run));
+            }
+            return;
+        }
         match by {
-            Some(by) if !codes.is_one() && (word.is_empty() || word == NOT_BEGUN) => {
-                match word {
-                    NOT_BEGUN if by == command => self.own = None,
-                    NOT_BEGUN => {}
-                    _ => self.taken_back.push(by.to_owned()),
+            Some(by) if !codes.is_one() && (word == TAKEN_BACK || word == NOT_BEGUN) => {
+                if by == command && word == NOT_BEGUN {
+                    self.own = None;
                 }
                 let is_over = self.at_it.get_mut(by).is_some_and(|times| {
                     *times -= 1;
@@ -84,11 +81,11 @@ impl Said {
             }
             Some(by) if !codes.is_one() && word == WAITED => drop(self.waits.remove(by)),
             // There was no room for the rest of it.
-            Some(_) if codes.is_one() && parse(word).is_none() => {}
+            Some(_) if parse(word).is_none() => {}
             Some(by) => {
                 let is_of_all = !codes.is_one();
                 if let (true, Some(Verdict::After(wait))) = (is_of_all, parse(word)) {
-                    self.waits.insert(by.to_owned(), Some(wait));
+                    self.waits.insert(by.to_owned(), wait);
                     return;
                 }
                 if is_of_all {
@@ -104,7 +101,7 @@ impl Said {
             None => {
                 // Who goes on says what is to be forgotten.
                 if !codes.is_one() && word.is_empty() {
-                    self.forget_waits();
+                    self.waits.clear();
                 }
                 self.say(&codes, word);
             }
@@ -117,23 +114,14 @@ impl Said {
         all.for_each(|code| self.of[usize::from(code)].clone_from(&word));
     }
 
-    fn forget_waits(&mut self) {
-        self.waits.values_mut().for_each(|wait| *wait = None);
-    }
-
     /// Whether somebody was at something that may not be done twice, and has not said what became of it.
     pub(super) fn is_at_it(&self) -> bool {
         !self.at_it.is_empty()
     }
 
-    /// Who has taken back that nothing is to be begun anew, each time, and who was in a wait: those around this run have heard of it, too.
-    pub(super) fn is_to_be_passed_on(&mut self) -> (Vec<String>, Vec<String>) {
-        (std::mem::take(&mut self.taken_back), self.waits.keys().cloned().collect())
-    }
-
     /// A verdict on a failure, with the waits in it that somebody was ended in: what is to be begun anew is not begun sooner.
     pub(super) fn no_sooner(&self, verdict: Verdict) -> Verdict {
-        match (verdict, self.waits.values().flatten().max()) {
+        match (verdict, self.waits.values().max()) {
             (Verdict::Transient, Some(wait)) => Verdict::After(*wait),
             _ => verdict,
         }
@@ -162,6 +150,8 @@ struct About<'a> {
     codes: ExitSet,
     /// Who says it, if that is a relent.
     by: Option<&'a str>,
+    /// Of whom a run says it: of all within it.
+    within: Option<&'a str>,
     word: &'a str,
 }
 
@@ -169,7 +159,14 @@ struct About<'a> {
 fn about(line: &str) -> Option<About<'_>> {
     let (codes, word) = line.strip_prefix("exit ")?.split_once(':')?;
     let (codes, by) = codes.split_once(" by ").map_or((codes, None), |(codes, by)| (codes, Some(by.trim())));
-    Some(About { codes: codes.parse().ok()?, by, word: word.trim() })
+    let (codes, within) = codes.split_once(" of ").map_or((codes, None), |(codes, run)| (codes, Some(run.trim())));
+    Some(About { codes: codes.parse().ok()?, by, within, word: word.trim() })
+}
+
+/// Whether somebody is within a run, or a run within it (`4026531836.77 of 1f/2a` within `1f`).
+fn is_within(by: &str, run: &str) -> bool {
+    let runs = by.split_once(" of ").and_then(|(_, runs)| runs.strip_prefix(run));
+    runs.is_some_and(|more| more.is_empty() || more.starts_with('/'))
 }
 
 /// Whether it begins as a line of some exit codes does, and says nothing: there was no room for the rest.
@@ -236,7 +233,7 @@ mod tests {
     #[test]
     fn what_somebody_is_at_is_not_begun_anew() {
         let (seven, eight) = ("exit 1-255 by 1.7: permanent\n", "exit 1-255 by 1.8: permanent\n");
-        let (seven_is_done, eight_is_done) = ("exit 1-255 by 1.7:\n", "exit 1-255 by 1.8:\n");
+        let (seven_is_done, eight_is_done) = ("exit 1-255 by 1.7: taken back\n", "exit 1-255 by 1.8: taken back\n");
         let other = "exit 22 by 1.9: overloaded\n";
         let permanent = Some(Verdict::Permanent);
         for (text, verdict) in [
@@ -248,7 +245,7 @@ mod tests {
             ([seven, other, "", ""], permanent),
             ([seven, other, seven_is_done, ""], Some(Verdict::Overloaded)),
             // Of another namespace.
-            ([seven, "exit 1-255 by 2.7:\n", "", ""], permanent),
+            ([seven, "exit 1-255 by 2.7: taken back\n", "", ""], permanent),
             // One number again.
             ([seven, seven, seven_is_done, ""], permanent),
             ([seven_is_done, seven, "", ""], permanent),
@@ -259,6 +256,15 @@ mod tests {
             // What there was no room for.
             ([seven, "exit 1-255 by 1.\n", "", ""], permanent),
             ([seven, "exit 1-2\n", "perhaps\n", ""], permanent),
+            ([seven, "exit 1-255 by 1.7:\n", "exit 1-255 by 1.7: take\n", ""], permanent),
+            // Within another run, which has heard it, too.
+            (["exit 1-255 by 1.7 of 1f/2a: permanent\n", "exit 1-255 of 1f/2: over\n", seven_is_done, ""], permanent),
+            (["exit 1-255 by 1.7 of 1f/2a: permanent\n", "exit 1-255 of 1f/2a: waited\n", "", ""], permanent),
+            (["exit 1-255 by 1.7 of 1f/2a: permanent\n", "exit 1-255 of 1f/2a: taken back\n", "", ""], None),
+            (["exit 1-255 by 1.7 of 1f/2a: permanent\n", "exit 1-255 of 1f: over\n", "", ""], None),
+            ([seven, "exit 1-255 of 1f: over\n", "", ""], permanent),
+            (["exit 1-255 by 1.7: perma\n", "exit 1-255 by 1.8: after 1.\n", "", ""], None),
+            (["exit 1-255 by 1.7: wai\n", "exit 1-255 by 1.8: not be\n", "exit 1-255 by 1.9:\n", ""], None),
             (["transient\n", seven, "", ""], permanent),
         ] {
             assert_eq!(last(&text.concat(), 22), verdict.map(Ok), "{text:?}");
@@ -270,7 +276,7 @@ mod tests {
     /// Its end is the attempt's, so that nobody goes on after it: it may only be cut off.
     #[test]
     fn what_the_command_says_is_about_its_end_whatever_that_is() {
-        let (is_at_it, is_done) = ("exit 1-255 by 1.1: permanent\n", "exit 1-255 by 1.1:\n");
+        let (is_at_it, is_done) = ("exit 1-255 by 1.1: permanent\n", "exit 1-255 by 1.1: taken back\n");
         for (text, verdict) in [
             ([is_at_it, "", ""], Some(Verdict::Permanent)),
             ([is_at_it, is_done, ""], Some(Verdict::Permanent)),
@@ -306,9 +312,12 @@ mod tests {
             ([two, "exit 1-255 by 1.7: after 1s\n", ""], secs(1)),
             ([two, one, "exit 1-255 by 1.7: waited\n"], secs(1)),
             ([two, "exit 1-255 by 1.7: waited\n", ""], Verdict::Transient),
-            ([two, "exit 1-255 by 1.7:\n", ""], secs(2)),
+            ([two, "exit 1-255 by 1.7: taken back\n", ""], secs(2)),
             ([two, "exit 1-255:\n", ""], Verdict::Transient),
             ([two, "transient\n", ""], Verdict::Transient),
+            (["exit 1-255 by 1.7 of 1f: after 2s\n", "exit 1-255 of 1f: over\n", ""], Verdict::Transient),
+            (["exit 1-255 by 1.7 of 1f: after 2s\n", "exit 1-255 of 1f: waited\n", ""], Verdict::Transient),
+            (["exit 1-255 by 1.7 of 1f: after 2s\n", "exit 1-255 of 1f: taken back\n", ""], secs(2)),
             ([two, "exit 4 by 1.8: overloaded\n", ""], secs(2)),
         ] {
             let mut said = Said::default();

@@ -385,8 +385,9 @@ mod tests {
     #[test]
     fn what_was_said_long_ago_stands() {
         let verdict = VerdictFile::create().unwrap();
-        let others: String =
-            (100..10_000).map(|n| format!("exit 1-255 by 1.{n}: permanent\n\nexit 1-255 by 1.{n}:\n")).collect();
+        let others: String = (100..10_000)
+            .map(|n| format!("exit 1-255 by 1.{n}: permanent\n\nexit 1-255 by 1.{n}: taken back\n"))
+            .collect();
         fs::write(verdict.path().unwrap(), format!("exit 1-255 by 1.7: permanent\n{others}")).unwrap();
         assert_eq!(verdict.take(1).about(7), Some(Ok(Verdict::Permanent)));
         fs::write(verdict.path().unwrap(), others).unwrap();

@@ -156,6 +156,27 @@ fn a_password_that_touches_its_flag_is_not_told() {
     }
 }
 
+/// As a script that was given as one word: no more is looked at than its beginning, and it is known as a whole all the same.
+#[test]
+fn a_long_argument_tells_no_password() {
+    let folder = Folder::new();
+    for begin in ["ann: Hunter2Long9", "user ann:Hunter2Long9;", "a\nHunter2Long9\n"] {
+        let given = format!("{begin} {}", "word ".repeat(4000));
+        for args in [
+            &["run", "--base", &given, "--", "true"][..],
+            &["run", "--json", "--max-attempts=1", "--", &given],
+            &["run", "-v", "--max-attempts=1", "--", "no such command", &given],
+            &["http", "-X", &given, "http://127.0.0.1:1/"],
+            &["connect", &given],
+            &["simulate", "herd", "--limit", &given],
+        ] {
+            let outcome = folder.relent(args);
+            assert!(!outcome.stderr.is_empty());
+            assert!(!(outcome.stdout + &outcome.stderr).contains("Hunter2"), "{begin}: {}", args[1]);
+        }
+    }
+}
+
 /// A slip in the line of a store's URL quotes the line.
 #[test]
 fn a_broken_policy_file_tells_no_password() {

@@ -141,14 +141,17 @@ fn files_that_are_none() {
     }
 }
 
-/// A file of the system's has no length, and something in it.
+/// A file of the system's has no length, or that of a page, and something else in it.
 #[test]
 #[cfg(target_os = "linux")]
 fn files_that_are_made_as_they_are_read_are_sent() {
     let version = std::fs::read_to_string("/proc/version").unwrap();
+    let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
     let folder = Folder::new().file("empty", "");
     for (args, expected) in [
-        (["-d", "@/proc/version"], version.as_str()),
+        (["-d", "@/sys/class/net/lo/mtu"], mtu.as_str()),
+        (["-F", "a=@/sys/class/net/lo/mtu"], &mtu),
+        (["-d", "@/proc/version"], &version),
         (["-F", "a=@/proc/version"], &version),
         (["-d", "@empty"], ""),
         (["-F", "a=@empty"], "\r\n\r\n\r\n--"),

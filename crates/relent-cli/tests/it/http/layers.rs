@@ -5,7 +5,7 @@ use super::{
     server::{Reply, Server},
 };
 use crate::binary::{Folder, said_in};
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
 
 const RELENT: &str = env!("CARGO_BIN_EXE_relent");
 const THREE: [&str; 3] = ["--max-attempts=3", "--base=5ms", "--cap=5ms"];
@@ -260,12 +260,13 @@ fn what_is_told_to_the_layer_above() {
         let server = Server::new(vec![reply]);
         said(&[&["http", "-q", "--max-attempts=1", &server.url("/")], flags].concat())
     };
-    let within = |between: &str| format!("exit 1-255: permanent; {between}exit 1-255:");
+    let within = |between: &str| format!("exit 1-255: permanent; {between}exit 1-255: taken back");
     assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &["-d", "x"]), within(""));
     assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &[]), "");
     let overloaded = || Reply::new(503, &["Relent-Retry: no"], "");
-    assert_eq!(of_a_request(overloaded(), &["-d", "x"]), within("exit 4: overloaded; "));
-    assert_eq!(of_a_request(overloaded(), &[]), "exit 4: overloaded");
+    // From the head of the answer on.
+    assert_eq!(of_a_request(overloaded(), &["-d", "x"]), within(&(within("exit 4: overloaded; ") + "; ")));
+    assert_eq!(of_a_request(overloaded(), &[]), within("exit 4: overloaded; "));
     // What it knows of its end, and nobody knows of the request.
     let hangs = || Reply::nothing().hang();
     assert_eq!(
@@ -275,8 +276,8 @@ fn what_is_told_to_the_layer_above() {
     let ended = of_a_request(hangs(), &["-d", "x", "--timeout", "300ms"]);
     assert_eq!(ended, within("exit 124: permanent; exit 124: permanent; "));
     let run = ["run", "-q", "--max-attempts=1", "--", "sh", "-c"];
-    assert_eq!(said(&[&run[..], &["exit 0"]].concat()), within(""));
-    assert_eq!(said(&[&run[..], &["exit 7"]].concat()), within("exit 7: permanent; "));
+    assert_eq!(said(&[&run[..], &["exit 0"]].concat()), within("exit 1-255 of all: taken back; "));
+    assert_eq!(said(&[&run[..], &["exit 7"]].concat()), within("exit 7: permanent; exit 1-255 of all: over; "));
 }
 
 /// Who is at something beside the command is heard, whatever that says of its own end.
@@ -366,7 +367,7 @@ fn a_lease_that_somebody_holds_is_asked_for_again_by_the_run_around() {
     let first = std::thread::scope(|scope| {
         let first = scope.spawn(|| finish(command(&folder, &own.iter().map(String::as_str).collect::<Vec<_>>())));
         while !folder.path().join("held").exists() {
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         let inner = lease(&["--lease-held", "fail"], "touch got");
         // Once an attempt was refused.
@@ -376,7 +377,7 @@ fn a_lease_that_somebody_holds_is_asked_for_again_by_the_run_around() {
             command(&folder, &args).stderr(fs::File::create(folder.path().join("said")).unwrap()).spawn().unwrap();
         while !fs::read_to_string(folder.path().join("said")).unwrap().contains("attempt 1 of") {
             assert!(outer.try_wait().unwrap().is_none(), "it has given up: {}", folder.read("said"));
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         fs::write(folder.path().join("tried"), "").unwrap();
         assert_eq!(outer.wait().unwrap().code(), Some(0), "{}", folder.read("said"));
@@ -388,16 +389,21 @@ fn a_lease_that_somebody_holds_is_asked_for_again_by_the_run_around() {
 /// How long the server wants to be left alone counts, though whoever waits for that is ended.
 #[test]
 fn who_is_ended_in_a_wait_that_a_server_has_told_says_so() {
+    let later = Reply::new(503, &["Retry-After: 900"], "");
     for line in [
-        "timeout 0.5 HTTP",
-        "timeout 0.5 HTTP; exit 7",
-        "timeout 0.5 RUN HTTP",
-        "timeout 0.5 RUN timeout 9 HTTP; exit 7",
+        "timeout 1 HTTP",
+        "timeout 1 HTTP; exit 7",
+        "timeout 1 RUN HTTP",
+        "timeout 1 RUN timeout 9 HTTP; exit 7",
         // What is around the run in between has ended before it.
-        "timeout 0.5 sh -c 'RUN HTTP; true'; exit 7",
-        "timeout -s KILL 0.5 RUN HTTP; exit 7",
+        "timeout 1 sh -c 'RUN HTTP; true'; exit 7",
+        "timeout -s KILL 1 RUN HTTP; exit 7",
+        // It has succeeded, and left who waits, or will.
+        "RUN sh -c 'HTTP & sleep 0.5'; exit 7",
+        "RUN sh -c 'HTTP & sleep 0.1'; sleep 1; exit 7 # LATE",
     ] {
-        let server = Server::new(vec![Reply::new(503, &["Retry-After: 900"], "")]);
+        let late = if line.contains("LATE") { Duration::from_millis(500) } else { Duration::ZERO };
+        let server = Server::new(vec![later.clone().late(late)]);
         let run = format!("{RELENT} run -q --max-pushback=1h");
         let http = format!("{RELENT} http -q --max-pushback=1h {}", server.url("/"));
         let line = line.replace("HTTP", &http).replace("RUN", &format!("{run} --"));
@@ -481,6 +487,7 @@ fn what_the_server_said_counts_before_its_page_is_there() {
         (vec![page("503", "Relent-Retry: no")], "--fail-with-body", 1),
         (vec![page("404", "A: b")], "--fail-with-body", 1),
         (vec![page("200", later)], "", 1),
+        (vec![page("200", "Relent-Retry: no")], "", 1),
         (vec![page("200", "A: b")], "", 3),
         // Its own end is another thing, which the script copes with, or has as its own.
         (vec![page("200", later)], "--timeout=100ms", 3),
