@@ -44,12 +44,8 @@ const ENDS: &str = "1-255";
 pub(crate) const TAKEN_BACK: &str = "taken back";
 /// What is said instead of a verdict of what was not begun.
 pub(crate) const NOT_BEGUN: &str = "not begun";
-/// What a run says of all who have spoken in an attempt of its, when that has ended: that it is taken back and waited for.
-pub(crate) const OVER: &str = "over";
 /// What is said when a wait that was told is over.
 pub(crate) const WAITED: &str = "waited";
-/// The variable with the numbers of all runs around, the outermost first, with colons in between.
-pub(crate) const RUN_ID: &str = "RELENT_RUN_ID";
 /// The variable with the milliseconds that are left.
 pub const DEADLINE_MS: &str = "RELENT_DEADLINE_MS";
 
@@ -115,7 +111,7 @@ pub(crate) fn say(verdict: Verdict, exit: u8) -> Result<(), Untold> {
 ///
 /// See [`Untold`].
 pub(crate) fn nothing_again() -> Result<(), Untold> {
-    tell_all(&told(Verdict::Permanent))
+    tell_all(&line(&told(Verdict::Permanent), ENDS))
 }
 
 /// Longer than anybody waits, and as long as a clock can tell.
@@ -154,7 +150,7 @@ pub(crate) fn heed(verdict: Verdict) -> Result<(), Untold> {
 pub(crate) fn has_heeded() {
     let asked = mem::take(&mut *asked());
     if asked.until.is_some() {
-        let _ = tell_all(WAITED);
+        let _ = tell_all(&line(WAITED, ENDS));
     }
     if asked.never {
         take_back();
@@ -166,7 +162,7 @@ pub(crate) fn was_ended() {
     let until = asked().until;
     match until.filter(|until| *until > Instant::now()) {
         Some(until) => drop(tell_until(until)),
-        None if until.is_some() => drop(tell_all(WAITED)),
+        None if until.is_some() => drop(tell_all(&line(WAITED, ENDS))),
         None => {}
     }
 }
@@ -184,16 +180,19 @@ pub(crate) fn has_ended(exit: u8) {
 
 fn tell_until(until: Instant) -> Result<(), Untold> {
     let left = until.saturating_duration_since(Instant::now());
-    tell_all(&told(Verdict::After(left)))
+    tell_all(&line(&told(Verdict::After(left)), ENDS))
 }
 
 fn asked() -> MutexGuard<'static, Asked> {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells the caller this of all who have spoken in the runs with these numbers: it was heard there, and what comes of it is theirs to tell.
-pub(crate) fn say_of_those_within(ids: &OsStr, word: &str) {
-    let _ = run_id(ids.to_str()).map(|id| tell(&format!("exit {ENDS} of {id}: {word}\n")));
+/// Takes back what others have said so who were ended in a wait: it was heard here, and is ours to wait for.
+pub(crate) fn have_waited(speakers: &[String]) {
+    let all: Vec<String> = speakers.iter().map(|speaker| line_by(speaker, WAITED, ENDS)).collect();
+    if !all.is_empty() {
+        let _ = tell_all(&all.concat());
+    }
 }
 
 /// Whether the caller would hear what there will be to say.
@@ -205,18 +204,14 @@ pub(crate) fn hears() -> Result<(), Untold> {
     tell("\n")
 }
 
-/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that. Those around the run around hear it from that, which
-/// tells them what comes of it.
+/// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that.
 pub(crate) fn take_back() {
-    let _ = match own_run_id() {
-        Some(_) => tell(&line(TAKEN_BACK, ENDS)),
-        None => tell_all(TAKEN_BACK),
-    };
+    let _ = tell_all(&line(TAKEN_BACK, ENDS));
 }
 
 /// Takes back what [`nothing_again`] has said, since it was not begun: whoever ends us, it may be begun anew.
 pub(crate) fn was_not_begun() {
-    let _ = tell_all(NOT_BEGUN);
+    let _ = tell_all(&line(NOT_BEGUN, ENDS));
 }
 
 /// Who a process is to those who listen: by its number, and in which namespace of processes it has that.
@@ -274,32 +269,19 @@ fn tell(line: &str) -> Result<(), Untold> {
     listener().map_or(Ok(()), |path| tell_to(&path, line))
 }
 
-/// Tells all runs around this of all ends: the nearest may not come to that any more, or be over. One of those that does not hear has said so.
-fn tell_all(word: &str) -> Result<(), Untold> {
+/// Tells the runs around that one, too: it may not come to that any more, or be over.
+fn tell_all(line: &str) -> Result<(), Untold> {
     let Some(nearest) = listener() else { return Ok(()) };
-    let heard = tell_to(&nearest, &line(word, ENDS));
+    let heard = tell_to(&nearest, line);
     if let Err(Untold::NoRoom(_)) = heard {
         return heard;
     }
-    let me = speaker(process::id());
-    let me = own_run_id().map_or(me.clone(), |id| format!("{me} of {id}"));
-    above().iter().try_for_each(|path| match tell_to(path, &line_by(&me, word, ENDS)) {
-        Err(Untold::Deaf(_)) => Ok(()),
-        heard => heard,
-    })?;
-    heard
-}
-
-/// By what the nearest run around knows those within it, as it stands in a line.
-fn own_run_id() -> Option<String> {
-    run_id(env::var(RUN_ID).ok().as_deref())
-}
-
-fn run_id(ids: Option<&str>) -> Option<String> {
-    const LONGEST: usize = 2048;
-    let is_one =
-        |ids: &&str| !ids.is_empty() && ids.len() <= LONGEST && ids.chars().all(|c| c.is_ascii_hexdigit() || c == ':');
-    Some(ids.filter(is_one)?.replace(':', "/"))
+    above().iter().try_fold(heard, |heard, path| match tell_to(path, line) {
+        // One of those is enough who is there.
+        Ok(()) => Ok(Ok(())),
+        Err(Untold::Deaf(_)) => Ok(heard),
+        Err(untold) => Err(untold),
+    })?
 }
 
 fn tell_to(path: &Path, line: &str) -> Result<(), Untold> {

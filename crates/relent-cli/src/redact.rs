@@ -23,7 +23,6 @@ mod pairs;
 mod parts;
 mod plain;
 mod query;
-mod reach;
 mod said_again;
 mod settings;
 mod signed;

@@ -148,7 +148,11 @@ impl Engine {
             ended => ended,
         };
         let is_done = matches!(ended, Ended::ByItself(Ok(0)));
-        let is_cut_short = matches!(ended, Ended::ByItself(Err(_)) | Ended::ReaderGone);
+        // Of a limit of ours it was told what that means.
+        let is_cut_short = match ended {
+            Ended::OutOfTime(_) => !self.limit.is_ours,
+            _ => matches!(ended, Ended::ByItself(Err(_)) | Ended::ReaderGone),
+        };
         let ended = self.tell(&narrator, ended, &trail);
         let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
         if !is_for_machines {

@@ -11,7 +11,7 @@ use super::{
     learnt::{learn, unquoted, written},
     most::Budget,
     names::is_token,
-    plain, reach, said_again,
+    plain, said_again,
     table::{LONG_PIECE, Table},
     told::is_told,
     undone::{decoded, undone},
@@ -91,22 +91,12 @@ pub(crate) fn get_ready() {
 
 /// A text without what was given and lets others in.
 pub(crate) fn without(text: &str) -> Cow<'_, str> {
-    let known = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
-    let (out, told) = without_wholes_of(text, &known);
-    match out {
-        Cow::Borrowed(text) => reach::within(text, |text| hidden_parts_of(text, &known, &told)),
-        Cow::Owned(text) => Cow::Owned(reach::within(&text, |text| hidden_parts_of(text, &known, &told)).into_owned()),
-    }
-}
-
-/// A text of any length without what was given as a whole.
-pub(super) fn without_wholes(text: &str) -> Cow<'_, str> {
-    without_wholes_of(text, &GIVEN.read().unwrap_or_else(PoisonError::into_inner)).0
+    hidden(text, &GIVEN.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// What others sent, without the secrets that they were sent, or that were given. Nothing of it is said by relent.
 pub(crate) fn without_secrets(text: &str) -> Cow<'_, str> {
-    reach::within(text, |text| without_secrets_within(text, &mut Budget::of(text)))
+    without_secrets_within(text, &mut Budget::of(text))
 }
 
 /// The same as far as something is left to look with.
@@ -192,14 +182,11 @@ pub(crate) fn know_name_in_a_path(user: &str, path: &str) {
 
 /// A name that somebody chose, as it is shown wherever it is.
 pub(crate) fn name(text: &str) -> String {
-    let shown = reach::within(text, |text| {
-        let narrow = plain::narrow(text);
-        match as_shown(&narrow, is_name(text)).0 {
-            same if same == narrow => text.into(),
-            shown => shown.into(),
-        }
-    });
-    shown.into_owned()
+    let narrow = plain::narrow(text);
+    match as_shown(&narrow, is_name(text)).0 {
+        same if same == narrow => text.to_owned(),
+        shown => shown,
+    }
 }
 
 /// Whether a name may be shown as one that somebody chose: a URL is none.
@@ -229,14 +216,7 @@ const MOST_LOOKED_THROUGH: usize = 1 << 28;
 /// What it takes to look through a value, besides its bytes.
 const ASK: usize = 64;
 
-#[cfg(test)]
 fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
-    let (out, told) = without_wholes_of(text, known);
-    hidden_parts_of(&out, known, &told).into_owned().into()
-}
-
-/// A text of any length without what was given, as a whole, and what of that it tells.
-fn without_wholes_of<'a>(text: &'a str, known: &Known) -> (Cow<'a, str>, Vec<bool>) {
     let all = &known.given;
     let mut out = Cow::Borrowed(text);
     // All as wholes first: a part of one may be a part of another.
@@ -257,14 +237,7 @@ fn without_wholes_of<'a>(text: &'a str, known: &Known) -> (Cow<'a, str>, Vec<boo
         }
         told.push(is_told);
     }
-    (out, told)
-}
-
-/// The same of what it tells in part, or otherwise.
-fn hidden_parts_of<'a>(text: &'a str, known: &Known, told: &[bool]) -> Cow<'a, str> {
-    let all = &known.given;
-    let mut out = Cow::Borrowed(text);
-    let of_told = all.iter().zip(told).filter(|(_, is_told)| **is_told).map(|(given, _)| {
+    let of_told = all.iter().zip(&told).filter(|(_, is_told)| **is_told).map(|(given, _)| {
         given.table.get_or_init(|| {
             let mut table = Table::default();
             learn(&mut table, &given.others, given.shown());
@@ -302,7 +275,7 @@ fn hidden_parts_of<'a>(text: &'a str, known: &Known, told: &[bool]) -> Cow<'a, s
     let part = |piece: &str| {
         let is_one = piece.len() >= 4 && !piece.contains(HIDDEN);
         let is_word = plain::is_word(piece);
-        let mut known = all.iter().zip(told).filter(|(_, is_told)| is_one && (**is_told || !is_word));
+        let mut known = all.iter().zip(&told).filter(|(_, is_told)| is_one && (**is_told || !is_word));
         let is_part = known.any(|(given, _)| given.forms.iter().any(|form| is_hidden_of(form, piece)));
         is_part.then(|| HIDDEN.to_owned())
     };

@@ -1,7 +1,11 @@
 //! The head of a request or an answer, as it is shown: however many headers it has, looking for secrets in it takes as long as in one text.
 
-use super::{HIDDEN, given::without_secrets_within, headers::header_within, most::Budget, reach::LONGEST};
+use super::{HIDDEN, given::without_secrets_within, headers::header_within, most::Budget};
 use std::borrow::Cow;
+
+/// The longest value or path that is looked at, in bytes: twice what servers take of all headers together. Nothing is shown of one that is longer, so that
+/// nobody is kept looking.
+const LONGEST: usize = 16 << 10;
 
 /// What there is to look with.
 pub(crate) struct Head(Budget);
@@ -11,7 +15,7 @@ impl Head {
         Head(Budget::of(""))
     }
 
-    /// The value of one of its headers; nothing of one that is longer than what is looked at.
+    /// The value of one of its headers.
     pub(crate) fn header<'a>(&mut self, name: &str, value: &'a str) -> Cow<'a, str> {
         if value.len() > LONGEST {
             return Cow::Borrowed(HIDDEN);

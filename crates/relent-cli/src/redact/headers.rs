@@ -9,7 +9,6 @@ use super::{
     names::{SCHEMES, is_secret_header},
     plain,
     query::{BEFORE, parameters, secret_parameters},
-    reach,
     texts::text,
     url::{path, url},
     value::{self, is_odd},
@@ -95,7 +94,7 @@ const KNOWN: [&str; 54] = [
 /// assert_eq!(header("Accept", "text/plain"), "text/plain");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    reach::within(value, |value| header_within(name, value, &mut Budget::of(value)))
+    header_within(name, value, &mut Budget::of(value))
 }
 
 /// The same as far as something is left to look with.

@@ -2,7 +2,6 @@
 
 use super::{
     parts::{bare, parts},
-    reach,
     signed::{is_of_the_request, of_the_request, others},
     table::{LONG_PIECE, Table},
     undone::{decoded, in_small, undone},
@@ -18,7 +17,6 @@ pub(super) fn learn(table: &mut Table, hidden: &[String], shown: &str) {
     for text in hidden {
         // Of a header it is what stands behind a space, of which nobody who says it again knows.
         let text = text.trim();
-        reach::is_known(text.len());
         let (decoded, unquoted) = (decoded(text), unquoted(text));
         for text in iter::once(text).chain(decoded.as_deref()).chain(unquoted.as_deref()) {
             let said = of_the_request(text);

@@ -1,11 +1,6 @@
 //! Texts that may hold URLs, or what somebody wrote in the place of one.
 
-use super::{
-    given,
-    looks::as_it_looks,
-    plain,
-    reach::{self, LONGEST},
-};
+use super::{given, looks::as_it_looks, plain};
 use std::borrow::Cow;
 
 /// A text that may hold URLs and settings, such as the message of a library, or what somebody wrote in the wrong place.
@@ -22,14 +17,6 @@ use std::borrow::Cow;
 /// assert_eq!(text("host=db password=pw"), "host=db password=***");
 /// ```
 pub fn text(text: &str) -> Cow<'_, str> {
-    match text.len() > LONGEST {
-        // What was given is known as a whole only.
-        true => reach::within(&given::without_wholes(&plain::narrow(text)), looked_at).into_owned().into(),
-        false => looked_at(text),
-    }
-}
-
-fn looked_at(text: &str) -> Cow<'_, str> {
     match plain::narrow(text) {
         Cow::Borrowed(text) => with_signs(text),
         Cow::Owned(narrow) => match with_signs(&narrow) {

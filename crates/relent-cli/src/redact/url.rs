@@ -5,7 +5,6 @@ use super::{
     names::{in_its_place, is_password, is_secret},
     plain,
     query::{parameters, secret_parameters},
-    reach,
     settings::settings,
     users::without_user,
 };
@@ -26,7 +25,7 @@ pub(crate) fn path(text: &str) -> String {
 /// assert_eq!(url("http://ann:p/w@host:99999999/"), "http://***@host:99999999/");
 /// ```
 pub fn url(text: &str) -> String {
-    reach::within(text, |text| wide(text, |text| url_as_it_is(text, parameters)).into()).into_owned()
+    wide(text, |text| url_as_it_is(text, parameters))
 }
 
 /// The passwords that a URL has: of its user, and of its settings.

@@ -9,7 +9,6 @@ use super::{
     names::{is_secret, is_token},
     plain::{self, up_to},
     query::{parameters, secret_parameters},
-    reach,
     undone::decoded,
     url::{is_url, scheme, url, url_without_secrets, wide},
     users::{Behind, behind_a_user, without_user},
@@ -18,11 +17,10 @@ use std::net::{IpAddr, SocketAddr};
 
 /// What was given for something else than a URL, as it is shown in the place of what it was given as.
 pub(crate) fn value(text: &str) -> String {
-    let shown = reach::within(text, |text| match shown(text) {
-        shown if shown == text => url(text).into(),
-        shown => shown.into(),
-    });
-    shown.into_owned()
+    match shown(text) {
+        shown if shown == text => url(text),
+        shown => shown,
+    }
 }
 
 /// A word of a command line: what touches the letter of a flag is its value.
@@ -48,7 +46,7 @@ pub fn server(text: &str) -> String {
         true => None,
         false => without_user(text, scheme(text), of_a_server),
     };
-    reach::within(text, |text| wide(text, |text| of_a_user(text).unwrap_or_else(|| shown(text))).into()).into_owned()
+    wide(text, |text| of_a_user(text).unwrap_or_else(|| shown(text)))
 }
 
 /// A value as it is shown.

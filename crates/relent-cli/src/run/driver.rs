@@ -27,7 +27,7 @@ use crate::{
     brief::quoted,
     guard::{Answer, Guard, patience},
     json::millis,
-    outer::{self, OVER, TAKEN_BACK, Untold, WAITED},
+    outer::{self, Untold},
     output, redact,
     talk::Fault,
 };
@@ -85,6 +85,8 @@ struct History {
     verdict: Option<Verdict>,
     /// Whether somebody was at what may not be done twice when the last attempt ended.
     is_at_it: bool,
+    /// Who was in a wait then that was told, and has not gone on with it.
+    have_waited: Vec<String>,
     /// Whether the command has said what its end means.
     is_said: bool,
     /// Why there can be no other attempt, if what was kept for it was too much.
@@ -124,7 +126,6 @@ impl Driver<'_> {
                             true => drop(outer::nothing_again()),
                             false => drop(outer::say(Verdict::Permanent, fault.code())),
                         }
-                        self.say_of_those_within(OVER);
                         return Err(fault);
                     }
                 },
@@ -196,7 +197,10 @@ impl Driver<'_> {
                 return Ok(Outcome::Success);
             };
             history.verdict = Some(verdict);
-            self.say_unheard(outer::heed(verdict));
+            // Of what ends a run is told when it ends.
+            if verdict.pushback().is_some() {
+                self.say_unheard(outer::heed(verdict));
+            }
             let decision = match interrupted {
                 Some(signal) => Err(Outcome::Interrupted(signal)),
                 None if self.is_lease_lost() => Err(Outcome::LeaseLost),
@@ -214,7 +218,7 @@ impl Driver<'_> {
                 Err(outcome) => return Ok(outcome),
             };
             // From now on it is our wait, and nobody's who was in it.
-            self.say_of_those_within(OVER);
+            outer::have_waited(&std::mem::take(&mut history.have_waited));
             if let Some(outcome) = wait(delay, call.attempt(), self.signals, &mut self.narrator, self.lease.as_deref())
             {
                 return Ok(outcome);
@@ -261,11 +265,6 @@ impl Driver<'_> {
         }
         self.narrator.remark(self.guard.out_of_budget());
         Err(Outcome::GaveUp(Reason::Budget))
-    }
-
-    /// Tells whoever is above this of all who have spoken in an attempt.
-    fn say_of_those_within(&self, word: &str) {
-        outer::say_of_those_within(&self.mark.variable().1, word);
     }
 
     /// Says, once, that whoever is above does not hear what there is to say.
@@ -369,6 +368,7 @@ impl Driver<'_> {
             }
         };
         history.is_at_it = ended.said.is_at_it();
+        history.have_waited = ended.said.has_waited(history.successes > 0);
         history.is_said = is_said;
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
         history.last_one = match () {
@@ -448,13 +448,7 @@ impl Driver<'_> {
             }
             _ => outer::has_ended(exit),
         }
-        self.say_of_those_within(match outcome {
-            // What it has left goes on waiting.
-            Outcome::Success => TAKEN_BACK,
-            // What those around have heard of that stands.
-            _ if known.is_some() => WAITED,
-            _ => OVER,
-        });
+        outer::have_waited(&history.have_waited);
         let fence = self.lease.as_ref().map(|lease| lease.fence());
         if let Some(lease) = self.lease.take() {
             if outcome == Outcome::LeaseLost {

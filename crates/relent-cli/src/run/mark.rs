@@ -5,13 +5,12 @@
 //! children leave; and a watchman knows by it whom to end.
 
 use super::{answer, environ};
-use crate::outer;
 use nix::unistd::Pid;
 use relent_store::Nonce;
 use std::{env, ffi::OsString, time::Instant};
 
 /// The variable that has them, with colons in between.
-pub(super) const MARKS: &str = outer::RUN_ID;
+pub(super) const MARKS: &str = "RELENT_RUN_ID";
 
 /// The number of one run, which no other has.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! What was said in an attempt, by its command and by all that this has started, as lines of `RELENT_VERDICT`: what of it counts.
 
 use super::exit_set::ExitSet;
-use crate::outer::{NOT_BEGUN, OVER, TAKEN_BACK, WAITED};
+use crate::outer::{NOT_BEGUN, TAKEN_BACK, WAITED};
 use relent::{Verdict, duration::parse_duration};
 use std::{collections::HashMap, rc::Rc, time::Duration};
 
@@ -14,8 +14,8 @@ pub(super) struct Said {
     own: Option<Rc<str>>,
     /// What was said last of every code.
     every: Option<Rc<str>>,
-    /// Who waits for as long as a far side has asked, if nothing has ended that.
-    waits: HashMap<String, Duration>,
+    /// Who waits for as long as a far side has asked, if nothing has ended that, and how long, if nothing was said since that counts more.
+    waits: HashMap<String, Option<Duration>>,
     /// What was said last of each code, after that.
     of: [Option<Rc<str>>; 256],
 }
@@ -45,27 +45,18 @@ impl Said {
 
     pub(super) fn hear(&mut self, line: &str, command: &str) {
         let line = if line.len() > A_WORD { "..." } else { line };
-        let Some(About { codes, by, within, word }) = about(line) else {
+        let Some(About { codes, by, word }) = about(line) else {
             let is_cut_off = self.every.is_some() && is_cut_off(line);
             if parse(line).is_some() {
                 // Who speaks of every end knows all of it.
-                *self = Said { every: Some(line.into()), ..Said::default() };
+                *self = Said { every: Some(line.into()), waits: std::mem::take(&mut self.waits), ..Said::default() };
+                self.forget_waits();
             } else if !line.is_empty() && !is_cut_off {
                 // What is no verdict, as the beginning of a line, takes nothing back.
                 self.every = Some(line.into());
             }
             return;
         };
-        if let Some(run) = within {
-            // Each of those has ended, or that run stands for it.
-            if [TAKEN_BACK, OVER].contains(&word) {
-                self.at_it.retain(|by, _| !is_within(by, run));
-            }
-            if [WAITED, OVER].contains(&word) {
-                self.waits.retain(|by, _| !is_within(by, run));
-            }
-            return;
-        }
         match by {
             Some(by) if !codes.is_one() && (word == TAKEN_BACK || word == NOT_BEGUN) => {
                 if by == command && word == NOT_BEGUN {
@@ -85,7 +76,7 @@ impl Said {
             Some(by) => {
                 let is_of_all = !codes.is_one();
                 if let (true, Some(Verdict::After(wait))) = (is_of_all, parse(word)) {
-                    self.waits.insert(by.to_owned(), wait);
+                    self.waits.insert(by.to_owned(), Some(wait));
                     return;
                 }
                 if is_of_all {
@@ -101,7 +92,7 @@ impl Said {
             None => {
                 // Who goes on says what is to be forgotten.
                 if !codes.is_one() && word.is_empty() {
-                    self.waits.clear();
+                    self.forget_waits();
                 }
                 self.say(&codes, word);
             }
@@ -119,9 +110,19 @@ impl Said {
         !self.at_it.is_empty()
     }
 
+    fn forget_waits(&mut self) {
+        self.waits.values_mut().for_each(|wait| *wait = None);
+    }
+
+    /// Who was in a wait. Who was left by a success waits on, but for those of whom more was said since.
+    pub(super) fn has_waited(&self, was_left: bool) -> Vec<String> {
+        let waits = self.waits.iter().filter(|(_, wait)| !was_left || wait.is_none());
+        waits.map(|(by, _)| by.clone()).collect()
+    }
+
     /// A verdict on a failure, with the waits in it that somebody was ended in: what is to be begun anew is not begun sooner.
     pub(super) fn no_sooner(&self, verdict: Verdict) -> Verdict {
-        match (verdict, self.waits.values().max()) {
+        match (verdict, self.waits.values().flatten().max()) {
             (Verdict::Transient, Some(wait)) => Verdict::After(*wait),
             _ => verdict,
         }
@@ -150,8 +151,6 @@ struct About<'a> {
     codes: ExitSet,
     /// Who says it, if that is a relent.
     by: Option<&'a str>,
-    /// Of whom a run says it: of all within it.
-    within: Option<&'a str>,
     word: &'a str,
 }
 
@@ -159,14 +158,7 @@ struct About<'a> {
 fn about(line: &str) -> Option<About<'_>> {
     let (codes, word) = line.strip_prefix("exit ")?.split_once(':')?;
     let (codes, by) = codes.split_once(" by ").map_or((codes, None), |(codes, by)| (codes, Some(by.trim())));
-    let (codes, within) = codes.split_once(" of ").map_or((codes, None), |(codes, run)| (codes, Some(run.trim())));
-    Some(About { codes: codes.parse().ok()?, by, within, word: word.trim() })
-}
-
-/// Whether somebody is within a run, or a run within it (`4026531836.77 of 1f/2a` within `1f`).
-fn is_within(by: &str, run: &str) -> bool {
-    let runs = by.split_once(" of ").and_then(|(_, runs)| runs.strip_prefix(run));
-    runs.is_some_and(|more| more.is_empty() || more.starts_with('/'))
+    Some(About { codes: codes.parse().ok()?, by, word: word.trim() })
 }
 
 /// Whether it begins as a line of some exit codes does, and says nothing: there was no room for the rest.
@@ -257,12 +249,6 @@ mod tests {
             ([seven, "exit 1-255 by 1.\n", "", ""], permanent),
             ([seven, "exit 1-2\n", "perhaps\n", ""], permanent),
             ([seven, "exit 1-255 by 1.7:\n", "exit 1-255 by 1.7: take\n", ""], permanent),
-            // Within another run, which has heard it, too.
-            (["exit 1-255 by 1.7 of 1f/2a: permanent\n", "exit 1-255 of 1f/2: over\n", seven_is_done, ""], permanent),
-            (["exit 1-255 by 1.7 of 1f/2a: permanent\n", "exit 1-255 of 1f/2a: waited\n", "", ""], permanent),
-            (["exit 1-255 by 1.7 of 1f/2a: permanent\n", "exit 1-255 of 1f/2a: taken back\n", "", ""], None),
-            (["exit 1-255 by 1.7 of 1f/2a: permanent\n", "exit 1-255 of 1f: over\n", "", ""], None),
-            ([seven, "exit 1-255 of 1f: over\n", "", ""], permanent),
             (["exit 1-255 by 1.7: perma\n", "exit 1-255 by 1.8: after 1.\n", "", ""], None),
             (["exit 1-255 by 1.7: wai\n", "exit 1-255 by 1.8: not be\n", "exit 1-255 by 1.9:\n", ""], None),
             (["transient\n", seven, "", ""], permanent),
@@ -315,9 +301,6 @@ mod tests {
             ([two, "exit 1-255 by 1.7: taken back\n", ""], secs(2)),
             ([two, "exit 1-255:\n", ""], Verdict::Transient),
             ([two, "transient\n", ""], Verdict::Transient),
-            (["exit 1-255 by 1.7 of 1f: after 2s\n", "exit 1-255 of 1f: over\n", ""], Verdict::Transient),
-            (["exit 1-255 by 1.7 of 1f: after 2s\n", "exit 1-255 of 1f: waited\n", ""], Verdict::Transient),
-            (["exit 1-255 by 1.7 of 1f: after 2s\n", "exit 1-255 of 1f: taken back\n", ""], secs(2)),
             ([two, "exit 4 by 1.8: overloaded\n", ""], secs(2)),
         ] {
             let mut said = Said::default();

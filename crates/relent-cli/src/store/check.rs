@@ -9,6 +9,7 @@ use crate::{
     brief,
     escape::escape,
     json::{Object, array, quoted},
+    redact::HIDDEN,
     talk::{Fault, answer, wrap, write_out},
 };
 use relent::duration::Human;
@@ -94,14 +95,14 @@ impl Checked {
 
     /// What the server says that it is, in a few words.
     fn version(&self) -> String {
-        brief::first(&self.about.version, 100)
+        brief::first(within_reach(&self.about.version), 100)
     }
 
     /// What to know before relying on it.
     fn cautions(&self) -> Vec<String> {
         let of_file = place::file_of(&self.url).into_iter().flat_map(owners::of_all);
         let all = self.about.cautions.iter().cloned().chain(of_file);
-        let mut cautions: Vec<String> = all.map(|text| brief::lines(&text).into_owned()).collect();
+        let mut cautions: Vec<String> = all.map(|text| brief::lines(within_reach(&text)).into_owned()).collect();
         if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
             cautions.insert(
                 0,
@@ -123,7 +124,7 @@ impl Checked {
         };
         row(&mut out, "store", &place::shown(&self.url));
         row(&mut out, "engine", &format!("{} {}{schema}", about.engine, self.version()));
-        row(&mut out, "promises", &brief::lines(&about.durability));
+        row(&mut out, "promises", &brief::lines(within_reach(&about.durability)));
         for caution in self.cautions() {
             row(&mut out, "caution", &caution);
         }
@@ -143,7 +144,7 @@ impl Checked {
             .text("engine", about.engine)
             .text("version", &self.version())
             .raw("schema", &about.schema.map_or("null".to_owned(), |schema| schema.to_string()))
-            .text("promises", &brief::lines(&about.durability))
+            .text("promises", &brief::lines(within_reach(&about.durability)))
             .raw("cautions", &array(cautions.iter().map(|caution| quoted(caution))))
             .text("now", &about.now.to_string())
             .raw("skew_ms", &about.skew_ms.to_string())
@@ -151,6 +152,12 @@ impl Checked {
             .number("write_us", micros(self.write / 2));
         object.finish() + "\n"
     }
+}
+
+/// What a server says of itself is no longer than that; nobody is kept looking for what is secret in more.
+fn within_reach(text: &str) -> &str {
+    const LONGEST: usize = 16 << 10;
+    if text.len() > LONGEST { HIDDEN } else { text }
 }
 
 #[cfg(test)]

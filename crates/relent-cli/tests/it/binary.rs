@@ -157,10 +157,7 @@ pub(crate) fn said_in(file: &Path) -> Vec<String> {
     let anybody =
         |line: &str| match line.split_once(" by ").and_then(|(exit, rest)| Some((exit, rest.split_once(':')?.1))) {
             Some((exit, word)) => format!("{exit}:{word}"),
-            None => match line.split_once(" of ").and_then(|(exit, rest)| Some((exit, rest.split_once(':')?.1))) {
-                Some((exit, word)) => format!("{exit} of all:{word}"),
-                None => line.to_owned(),
-            },
+            None => line.to_owned(),
         };
     lines.map(anybody).collect()
 }
