@@ -14,15 +14,24 @@ pub(super) struct Said {
     own: Option<Rc<str>>,
     /// What was said last of every code.
     every: Option<Rc<str>>,
-    /// Who waits for as long as a far side has asked, if nothing has ended that, and how long, if nothing was said since that counts more.
-    waits: HashMap<String, Option<Duration>>,
+    /// Who waits for as long as a far side has asked, if nothing has ended that, how long, and after how many words that count more.
+    waits: HashMap<String, (Duration, u32)>,
+    /// How many of those there were.
+    words: u32,
     /// What was said last of each code, after that.
     of: [Option<Rc<str>>; 256],
 }
 
 impl Default for Said {
     fn default() -> Said {
-        Said { at_it: HashMap::new(), own: None, every: None, waits: HashMap::new(), of: [const { None }; 256] }
+        Said {
+            at_it: HashMap::new(),
+            own: None,
+            every: None,
+            waits: HashMap::new(),
+            words: 0,
+            of: [const { None }; 256],
+        }
     }
 }
 
@@ -49,8 +58,8 @@ impl Said {
             let is_cut_off = self.every.is_some() && is_cut_off(line);
             if parse(line).is_some() {
                 // Who speaks of every end knows all of it.
-                *self = Said { every: Some(line.into()), waits: std::mem::take(&mut self.waits), ..Said::default() };
-                self.forget_waits();
+                let (waits, words) = (std::mem::take(&mut self.waits), self.words + 1);
+                *self = Said { every: Some(line.into()), waits, words, ..Said::default() };
             } else if !line.is_empty() && !is_cut_off {
                 // What is no verdict, as the beginning of a line, takes nothing back.
                 self.every = Some(line.into());
@@ -76,7 +85,7 @@ impl Said {
             Some(by) => {
                 let is_of_all = !codes.is_one();
                 if let (true, Some(Verdict::After(wait))) = (is_of_all, parse(word)) {
-                    self.waits.insert(by.to_owned(), Some(wait));
+                    self.waits.insert(by.to_owned(), (wait, self.words));
                     return;
                 }
                 if is_of_all {
@@ -92,7 +101,7 @@ impl Said {
             None => {
                 // Who goes on says what is to be forgotten.
                 if !codes.is_one() && word.is_empty() {
-                    self.forget_waits();
+                    self.words += 1;
                 }
                 self.say(&codes, word);
             }
@@ -110,20 +119,17 @@ impl Said {
         !self.at_it.is_empty()
     }
 
-    fn forget_waits(&mut self) {
-        self.waits.values_mut().for_each(|wait| *wait = None);
-    }
-
     /// Who was in a wait. Who was left by a success waits on, but for those of whom more was said since.
     pub(super) fn has_waited(&self, was_left: bool) -> Vec<String> {
-        let waits = self.waits.iter().filter(|(_, wait)| !was_left || wait.is_none());
+        let waits = self.waits.iter().filter(|(_, (_, words))| !was_left || *words < self.words);
         waits.map(|(by, _)| by.clone()).collect()
     }
 
     /// A verdict on a failure, with the waits in it that somebody was ended in: what is to be begun anew is not begun sooner.
     pub(super) fn no_sooner(&self, verdict: Verdict) -> Verdict {
-        match (verdict, self.waits.values().flatten().max()) {
-            (Verdict::Transient, Some(wait)) => Verdict::After(*wait),
+        let waits = self.waits.values().filter(|(_, words)| *words == self.words);
+        match (verdict, waits.map(|(wait, _)| *wait).max()) {
+            (Verdict::Transient, Some(wait)) => Verdict::After(wait),
             _ => verdict,
         }
     }
@@ -286,6 +292,16 @@ mod tests {
                 "{text:?}"
             );
         }
+    }
+
+    /// With each of the others looked at for each of these, nobody would wait for the end.
+    #[test]
+    fn however_many_wait_and_whatever_counts_more_is_looked_at_once() {
+        let mut said = Said::default();
+        (0..100_000).for_each(|n| said.hear(&format!("exit 1-255 by 1.{n}: after 2s"), "1.1"));
+        (0..300_000).for_each(|_| said.hear("transient", "1.1"));
+        assert_eq!(said.no_sooner(Verdict::Transient), Verdict::Transient);
+        assert_eq!((said.has_waited(true).len(), said.has_waited(false).len()), (100_000, 100_000));
     }
 
     #[test]
