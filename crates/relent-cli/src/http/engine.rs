@@ -1,8 +1,9 @@
 //! The loop: attempts until one succeeds or the call is given up.
 
 use super::{
+    above::{Above, Ending},
     attempt::{self, Line, Received, Success, Terms, Trail},
-    client::{self, Recipe},
+    client::Recipe,
     exit,
     failure::{Broken, Failure},
     hedge::{self, Race, Won},
@@ -15,10 +16,9 @@ use super::{
 use crate::{
     ear::Ear,
     guard::{Answer, Guard, patience},
-    outer::{self, Untold},
     output, runtime, screen,
     size::Size,
-    talk::{self, Fault, TalkArgs, plain, unwritten},
+    talk::{Fault, TalkArgs, plain, unwritten},
     upstream::sharing::Sharing,
 };
 use http::{StatusCode, header};
@@ -40,14 +40,8 @@ pub(super) struct Engine {
     pub(super) upstream: Option<Arc<Upstream>>,
     /// What is shared of it with other processes, until the call takes it.
     pub(super) sharing: Cell<Option<Sharing>>,
-    /// Whether whoever is above was told to begin nothing anew, whatever ends us.
-    pub(super) stands: Cell<bool>,
-    /// Whether it was said that they do not hear us.
-    pub(super) is_unheard: Cell<bool>,
-    /// Whether that was told of an end, which may just not have been shown.
-    pub(super) is_over: Cell<bool>,
-    /// Whether it was told better than that.
-    pub(super) is_judged: Cell<bool>,
+    /// What the run around is told.
+    pub(super) above: Above,
     pub(super) retry_unsafe: bool,
     pub(super) fail_with_body: bool,
     pub(super) terms: Terms,
@@ -139,7 +133,6 @@ impl Engine {
         if is_for_machines && !is_told {
             tell_left();
         }
-        let is_ended = matches!(ended, Ended::By(_));
         let ended = match ended {
             // Some systems say that once.
             Ended::ByItself(Ok(0)) => {
@@ -147,67 +140,20 @@ impl Engine {
             }
             ended => ended,
         };
-        let is_done = matches!(ended, Ended::ByItself(Ok(0)));
-        // Of a limit of ours it was told what that means.
-        let is_cut_short = match ended {
-            Ended::OutOfTime(_) => !self.limit.is_ours,
-            _ => matches!(ended, Ended::ByItself(Err(_)) | Ended::ReaderGone),
+        let end = match &ended {
+            Ended::By(_) => Ending::Signal,
+            Ended::ByItself(Ok(0)) => Ending::Done,
+            Ended::ByItself(Ok(_)) => Ending::Failed,
+            Ended::OutOfTime(_) if self.limit.is_ours => Ending::Failed,
+            Ended::ByItself(Err(_)) | Ended::OutOfTime(_) | Ended::ReaderGone => Ending::CutShort,
         };
         let ended = self.tell(&narrator, ended, &trail);
-        let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
         if !is_for_machines {
             tell_left();
         }
-        match is_ended {
-            true => outer::was_ended(),
-            false if is_cut_short => outer::has_ended(code),
-            false => outer::has_heeded(),
-        }
-        // At the very end: until then somebody may kill us.
-        if self.stands.get() {
-            let is_known = is_done || self.is_judged.get() || !is_ended && outer::say(Verdict::Permanent, code).is_ok();
-            match is_ended && !client::has_connected() && !self.is_over.get() {
-                true => outer::was_not_begun(),
-                false if is_known => outer::take_back(),
-                false => {}
-            }
-        }
+        let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
+        self.above.ends(end, code, self.replay(true).is_allowed());
         ended.map(ExitCode::from)
-    }
-
-    /// Tells whoever is above to begin nothing anew, whatever ends us, if that would do twice what may not be done twice.
-    fn stand(&self, narrator: &Narrator) -> Result<(), Fault> {
-        if self.replay(true).is_allowed() {
-            return Ok(());
-        }
-        match outer::nothing_again() {
-            Ok(()) => self.stands.set(true),
-            Err(Untold::Deaf(error)) => {
-                self.is_unheard.set(true);
-                narrator.remark(&format!(
-                    "the relent run around this one is not told what may not be sent twice: {}",
-                    plain(&error)
-                ));
-            }
-            Err(Untold::NoRoom(error)) => {
-                // Some of the runs around may have heard it.
-                outer::was_not_begun();
-                let what =
-                    "the relent run around this one cannot be told what may not be sent twice, so it was not sent";
-                let hint = talk::hint(&error, "RELENT_VERDICT names the file; empty tells nobody");
-                return Err(Fault::new(format!("{what}: {}", plain(&error))).hint(hint));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether nobody has to hear anything more. That the run around this one does not is said, once.
-    fn is_heard(&self, narrator: &Narrator, told: Result<(), Untold>) -> bool {
-        let Err(untold) = &told else { return true };
-        if !self.is_unheard.replace(true) {
-            narrator.remark(&format!("the relent run around this one is not told what that means: {untold}"));
-        }
-        false
     }
 
     /// Says how it ended from outside, and what to exit with.
@@ -229,7 +175,7 @@ impl Engine {
             Ended::OutOfTime(given) => {
                 // The limit of an attempt is no end of a call.
                 if self.limit.is_ours {
-                    self.is_heard(narrator, outer::gave_up(Reason::Elapsed, None, exit::OUT_OF_TIME));
+                    self.above.is_out_of_time(narrator, exit::OUT_OF_TIME);
                 }
                 narrator.out_of_time(given, self.limit.is_ours, exit::OUT_OF_TIME);
                 exit::OUT_OF_TIME
@@ -265,13 +211,13 @@ impl Engine {
                 let failure = last.unwrap_or_else(|| Failure::not_sent(why));
                 return self.fail(narrator, &call, now(), failure, Stop::GaveUp(reason), received).await;
             }
-            if call.attempt() == 1 {
-                self.stand(narrator)?;
+            if call.attempt() == 1 && !self.replay(true).is_allowed() {
+                self.above.stand(narrator)?;
             }
             narrator.attempt_starts(call.attempt());
             let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
-                    outer::has_heeded();
+                    self.above.has_heeded();
                     narrator.upstream(guard.told(now()));
                     return self.succeed(narrator, &success, received).await;
                 }
@@ -283,12 +229,12 @@ impl Engine {
                 Next::Again(delay, why) if guard.pay(now(), failure.outcome()) => {
                     narrator.retries(&failure, why, delay);
                     // At once: what ends us then may leave no time for it.
-                    self.is_heard(narrator, outer::heed(failure.verdict));
+                    self.above.waits(narrator, failure.verdict);
                     last = Some((*failure).without_response());
                     // What is left of the request is sent to nobody who wants to be left alone.
                     self.line.client.hang_up();
                     narrator.wait(delay).await;
-                    outer::has_heeded();
+                    self.above.has_heeded();
                 }
                 next => {
                     let stop = match next {
@@ -449,9 +395,8 @@ impl Engine {
         received: &mut Received,
     ) -> Result<u8, Fault> {
         let (verdict, may_begin_anew) = (failure.verdict, self.replay(failure.left).is_allowed());
-        // To show it may take as long as a server or a reader likes.
         if self.fail_with_body || self.write_out.is_some() {
-            self.stand_by(&stop, verdict, may_begin_anew);
+            self.above.is_over(stop, verdict, may_begin_anew);
         }
         let shown = self.show(narrator, (call, now), (&mut failure, &stop), received).await;
         let exit = match &shown {
@@ -459,33 +404,14 @@ impl Engine {
             Ok(Written::ReaderGone) => exit::READER_GONE,
             Err(fault) => fault.code(),
         };
-        // What the server said counts, whatever became of its page; how long to wait only for who may begin anew.
-        let told = match (&stop, verdict) {
-            (Stop::GaveUp(reason), Verdict::After(told)) if may_begin_anew => outer::gave_up(*reason, Some(told), exit),
-            (Stop::GaveUp(reason), _) => outer::gave_up(*reason, None, exit),
-            (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
-        };
-        self.is_judged.set(self.is_heard(narrator, told));
-        outer::has_heeded();
+        // Whatever became of its page.
+        self.above.judge(narrator, (stop, verdict), may_begin_anew, exit);
         shown?;
         if self.talk.json {
             received.sink.left().iter().for_each(|left| narrator.left(left));
         }
         narrator.gave_up(&failure, stop, may_begin_anew);
         Ok(exit)
-    }
-
-    /// Tells whoever is above what they will be told of the end, of whatever ends us before; how long to wait was told when it was heard.
-    fn stand_by(&self, stop: &Stop, verdict: Verdict, may_begin_anew: bool) {
-        self.is_over.set(true);
-        let is_put_off = matches!(stop, Stop::GaveUp(Reason::PushbackTooLong)) && may_begin_anew;
-        if self.stands.get() || is_put_off && verdict.pushback().is_some() {
-            return;
-        }
-        match outer::nothing_again() {
-            Ok(()) => self.stands.set(true),
-            Err(_) => outer::was_not_begun(),
-        }
     }
 
     /// Shows the page of a failure where that is wanted, and what is to be said at the end.

@@ -4,6 +4,7 @@
 //! request may be sent again and when is decided by `relent::wire` and a `relent::Call`, and the client's own retries
 //! are off, so that the attempts told are the attempts made. Each attempt has a connection of its own.
 
+mod above;
 mod address;
 mod args;
 mod attempt;
@@ -138,10 +139,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
         seed: args.policy.seed(),
         upstream: upstream.map(Arc::new),
         sharing: Cell::new(sharing),
-        stands: Cell::new(false),
-        is_unheard: Cell::new(false),
-        is_over: Cell::new(false),
-        is_judged: Cell::new(false),
+        above: above::Above::default(),
         retry_unsafe: args.retry_unsafe,
         fail_with_body: args.fail_with_body,
         terms: attempt::Terms {

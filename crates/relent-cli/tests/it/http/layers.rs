@@ -465,6 +465,12 @@ fn a_wait_that_is_over_counts_for_nobody() {
             "RUN sh -c \"HTTP >/dev/null 2>&1 &\"; sleep 0.8; exit 7",
             3,
         ),
+        // Or has failed then, which nobody hears, and may be sent again.
+        (
+            vec![Reply::status(404).late(Duration::from_millis(300))],
+            "RUN sh -c \"HTTP -w x >/dev/null 2>&1 &\"; sleep 0.8; exit 7",
+            3,
+        ),
         // Whoever was in it was killed, and the run in between has waited for them.
         (
             vec![wait(), Reply::ok("ok")],
