@@ -9,6 +9,7 @@
 //! same code. What the command itself says is about its end, whatever that is. Of all codes (`exit 1-255 by 4026531836.77: permanent`) is what
 //! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77: taken back`), and what is waited
 //! for as a far side has asked (`exit 1-255 by 4026531836.77: after 29s`), so that whoever is ended meanwhile is not begun anew sooner.
+//! Whose time was that of an attempt says `ended` to the nearest run alone, which takes it back in those around it if it goes on.
 
 use crate::{arrived, regular, talk::plain};
 use nix::libc::{EMFILE, ENFILE, ENOMEM};
@@ -44,6 +45,8 @@ const ENDS: &str = "1-255";
 pub(crate) const TAKEN_BACK: &str = "taken back";
 /// What is said instead of a verdict of what was not begun.
 pub(crate) const NOT_BEGUN: &str = "not begun";
+/// What is said to the nearest run instead of [`TAKEN_BACK`] by who leaves it to that one to take it back in the runs around it.
+pub(crate) const ENDED: &str = "ended";
 /// What is said when a wait that was told is over.
 pub(crate) const WAITED: &str = "waited";
 /// The variable with the milliseconds that are left.
@@ -189,9 +192,9 @@ fn asked() -> MutexGuard<'static, Asked> {
 
 /// Takes back what others have said so who were ended in a wait: it was heard here, and is ours to wait for.
 pub(crate) fn have_waited(speakers: &[String]) {
-    let all: Vec<String> = speakers.iter().map(|speaker| line_by(speaker, WAITED, ENDS)).collect();
+    let all: String = speakers.iter().map(|speaker| line_by(speaker, WAITED, ENDS)).collect();
     if !all.is_empty() {
-        let _ = tell_all(&all.concat());
+        let _ = tell_all(&all);
     }
 }
 
@@ -207,6 +210,21 @@ pub(crate) fn hears() -> Result<(), Untold> {
 /// Takes back what [`nothing_again`] has said: who goes on is judged by what comes of that.
 pub(crate) fn take_back() {
     let _ = tell_all(&line(TAKEN_BACK, ENDS));
+}
+
+/// Takes it back in the nearest run alone, which knows what came of it and passes that on if it goes on: the limit that has ended us may be that of
+/// a run around it, which would begin anew before it hears of that.
+pub(crate) fn leave_it_to_the_nearest() {
+    have_ended(&[speaker(process::id())]);
+}
+
+/// Takes back what others have said who have left that to us.
+pub(crate) fn have_ended(speakers: &[String]) {
+    let word = if above().is_empty() { TAKEN_BACK } else { ENDED };
+    let all: String = speakers.iter().map(|speaker| line_by(speaker, word, ENDS)).collect();
+    if !all.is_empty() {
+        let _ = tell(&all);
+    }
 }
 
 /// Takes back what [`nothing_again`] has said, since it was not begun: whoever ends us, it may be begun anew.

@@ -29,8 +29,10 @@ pub(super) enum Ending {
     Done,
     /// It has failed, or was out of time of its own.
     Failed,
-    /// Something else on our side has ended it: a full disk, a reader that went away, the limit of the attempt around.
+    /// Something else on our side has ended it: a full disk, a reader that went away.
     CutShort,
+    /// The limit of an attempt around it has.
+    OutOfTime,
     /// A signal has.
     Signal,
 }
@@ -108,7 +110,7 @@ impl Above {
     pub(super) fn ends(&self, end: Ending, exit: u8, may_begin_anew: bool) {
         match end {
             Ending::Signal => outer::was_ended(),
-            Ending::CutShort => outer::has_ended(exit),
+            Ending::CutShort | Ending::OutOfTime => outer::has_ended(exit),
             Ending::Done | Ending::Failed => outer::has_heeded(),
         }
         if !self.stands.get() {
@@ -119,6 +121,11 @@ impl Above {
             _ if self.is_judged.get() => true,
             Ending::Signal => false,
             // Who does not hear it takes what may be sent again for what it is.
+            Ending::OutOfTime if outer::say(Verdict::Permanent, exit).is_ok() => {
+                outer::leave_it_to_the_nearest();
+                return;
+            }
+            Ending::OutOfTime => may_begin_anew,
             Ending::Failed | Ending::CutShort => outer::say(Verdict::Permanent, exit).is_ok() || may_begin_anew,
         };
         if end == Ending::Signal && !client::has_connected() && !self.is_over.get() {

@@ -145,7 +145,8 @@ impl Engine {
             Ended::ByItself(Ok(0)) => Ending::Done,
             Ended::ByItself(Ok(_)) => Ending::Failed,
             Ended::OutOfTime(_) if self.limit.is_ours => Ending::Failed,
-            Ended::ByItself(Err(_)) | Ended::OutOfTime(_) | Ended::ReaderGone => Ending::CutShort,
+            Ended::OutOfTime(_) => Ending::OutOfTime,
+            Ended::ByItself(Err(_)) | Ended::ReaderGone => Ending::CutShort,
         };
         let ended = self.tell(&narrator, ended, &trail);
         if !is_for_machines {

@@ -87,6 +87,8 @@ struct History {
     is_at_it: bool,
     /// Who was in a wait then that was told, and has not gone on with it.
     have_waited: Vec<String>,
+    /// Who has left it to us to say to the runs around that what they were at has come to its end.
+    have_ended: Vec<String>,
     /// Whether the command has said what its end means.
     is_said: bool,
     /// Why there can be no other attempt, if what was kept for it was too much.
@@ -217,6 +219,7 @@ impl Driver<'_> {
                 Ok(delay) => delay,
                 Err(outcome) => return Ok(outcome),
             };
+            outer::have_ended(&std::mem::take(&mut history.have_ended));
             // From now on it is our wait, and nobody's who was in it.
             outer::have_waited(&std::mem::take(&mut history.have_waited));
             if let Some(outcome) = wait(delay, call.attempt(), self.signals, &mut self.narrator, self.lease.as_deref())
@@ -368,6 +371,7 @@ impl Driver<'_> {
             }
         };
         history.is_at_it = ended.said.is_at_it();
+        history.have_ended.extend(ended.said.take_ended());
         history.have_waited = ended.said.has_waited(history.successes > 0);
         history.is_said = is_said;
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
@@ -449,6 +453,10 @@ impl Driver<'_> {
             _ => outer::has_ended(exit),
         }
         outer::have_waited(&history.have_waited);
+        // If we were ended, the end of them is known to nobody but us.
+        if has_run {
+            outer::have_ended(&history.have_ended);
+        }
         let fence = self.lease.as_ref().map(|lease| lease.fence());
         if let Some(lease) = self.lease.take() {
             if outcome == Outcome::LeaseLost {

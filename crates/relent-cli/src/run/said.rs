@@ -1,7 +1,7 @@
 //! What was said in an attempt, by its command and by all that this has started, as lines of `RELENT_VERDICT`: what of it counts.
 
 use super::exit_set::ExitSet;
-use crate::outer::{NOT_BEGUN, TAKEN_BACK, WAITED};
+use crate::outer::{ENDED, NOT_BEGUN, TAKEN_BACK, WAITED};
 use relent::{Verdict, duration::parse_duration};
 use std::{collections::HashMap, rc::Rc, time::Duration};
 
@@ -10,6 +10,8 @@ use std::{collections::HashMap, rc::Rc, time::Duration};
 pub(super) struct Said {
     /// By whom nothing is to be begun anew, how often.
     at_it: HashMap<String, u32>,
+    /// Who has said what became of that here alone, and left it to this run to say so to those around it.
+    have_ended: Vec<String>,
     /// What the command itself has said of its end, whatever that is.
     own: Option<Rc<str>>,
     /// What was said last of every code.
@@ -26,6 +28,7 @@ impl Default for Said {
     fn default() -> Said {
         Said {
             at_it: HashMap::new(),
+            have_ended: Vec::new(),
             own: None,
             every: None,
             waits: HashMap::new(),
@@ -46,6 +49,7 @@ impl Said {
 
     pub(super) fn is_nothing(&self) -> bool {
         self.at_it.is_empty()
+            && self.have_ended.is_empty()
             && self.own.is_none()
             && self.every.is_none()
             && self.waits.is_empty()
@@ -58,8 +62,8 @@ impl Said {
             let is_cut_off = self.every.is_some() && is_cut_off(line);
             if parse(line).is_some() {
                 // Who speaks of every end knows all of it.
-                let (waits, words) = (std::mem::take(&mut self.waits), self.words + 1);
-                *self = Said { every: Some(line.into()), waits, words, ..Said::default() };
+                let Said { waits, have_ended, words, .. } = std::mem::take(self);
+                *self = Said { every: Some(line.into()), waits, have_ended, words: words + 1, ..Said::default() };
             } else if !line.is_empty() && !is_cut_off {
                 // What is no verdict, as the beginning of a line, takes nothing back.
                 self.every = Some(line.into());
@@ -67,7 +71,10 @@ impl Said {
             return;
         };
         match by {
-            Some(by) if !codes.is_one() && (word == TAKEN_BACK || word == NOT_BEGUN) => {
+            Some(by) if !codes.is_one() && [TAKEN_BACK, NOT_BEGUN, ENDED].contains(&word) => {
+                if word == ENDED {
+                    self.have_ended.push(by.to_owned());
+                }
                 if by == command && word == NOT_BEGUN {
                     self.own = None;
                 }
@@ -117,6 +124,11 @@ impl Said {
     /// Whether somebody was at something that may not be done twice, and has not said what became of it.
     pub(super) fn is_at_it(&self) -> bool {
         !self.at_it.is_empty()
+    }
+
+    /// Who has left it to this run to say to those around it that nobody is at it any more.
+    pub(super) fn take_ended(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.have_ended)
     }
 
     /// Who was in a wait. Who was left by a success waits on, but for those of whom more was said since.
@@ -262,6 +274,27 @@ mod tests {
             assert_eq!(last(&text.concat(), 22), verdict.map(Ok), "{text:?}");
             let of_a_success = last(&text.concat(), 0).is_some_and(|said| said.is_ok());
             assert_eq!(of_a_success, text.contains(&"transient\n"), "{text:?}");
+        }
+    }
+
+    /// So that nobody passes on what has ended before it was begun again.
+    #[test]
+    fn who_leaves_it_to_this_run_to_say_so_is_named_and_not_at_it() {
+        let (at_it, ended) = ("exit 1-255 by 1.7: permanent\n", "exit 1-255 by 1.7: ended\n");
+        for (text, names, is_at_it) in [
+            (at_it.to_owned(), 0, true),
+            ([at_it, ended].concat(), 1, false),
+            ([at_it, ended, "transient\n"].concat(), 1, false),
+            ([at_it, at_it, ended].concat(), 1, true),
+            ([at_it, "exit 1-255 by 1.7: taken back\n"].concat(), 0, false),
+            ([at_it, "exit 1-255 by 1.7: end\n"].concat(), 0, true),
+            ([at_it, "exit 1-255: ended\n", "exit 7 by 1.7: ended\n"].concat(), 0, true),
+        ] {
+            let mut said = Said::default();
+            text.lines().for_each(|line| said.hear(line, "1.1"));
+            assert_eq!(said.is_at_it(), is_at_it, "{text:?}");
+            assert_eq!(said.take_ended(), vec!["1.7"; names], "{text:?}");
+            assert!(said.take_ended().is_empty());
         }
     }
 

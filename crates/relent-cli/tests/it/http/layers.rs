@@ -323,6 +323,25 @@ fn nor_is_one_that_was_ended_within_a_run_that_goes_on() {
     is_sent_once(&[], &format!("{run} sh -c 'HTTP METHOD URL & {until}'; exit 9"), hangs, 9);
 }
 
+/// The limit of an attempt is that of all who are in it, and who has set it may look before those in between have said what came of that.
+#[test]
+fn nor_is_one_whose_time_was_that_of_an_attempt_further_out() {
+    let hangs = || Reply::nothing().hang();
+    let run = format!("{RELENT} run -q --max-attempts=1 --");
+    let out_of_time = "RELENT_DEADLINE_MS=200 HTTP METHOD URL";
+    for runs in [run.clone(), format!("{run} {run}")] {
+        let line = format!("{runs} sh -c '{out_of_time}; sleep 60'");
+        is_sent_once(&["--attempt-timeout=700ms"], &line, hangs, 124);
+        // Each of those in between has heard how it ended, and its own end is another's to judge.
+        let server = Server::new(vec![hangs()]);
+        let line = format!("{runs} sh -c '{out_of_time}; exit 7' || exit 9");
+        let line = line.replace("HTTP METHOD URL", &format!("{RELENT} http -q -d x {}", server.url("/")));
+        let args = [&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&Folder::new(), &args));
+        assert_eq!((server.count(), outcome.code), (3, Some(9)), "{line}: {}", outcome.stderr);
+    }
+}
+
 /// Whatever the folder for temporary files is called.
 #[test]
 fn nor_is_one_that_was_told_in_a_folder_with_a_colon() {
