@@ -60,8 +60,10 @@ impl Numbers {
     }
 
     fn of(map: Option<String>, unknown: Option<String>) -> Numbers {
-        let unknown = unknown.and_then(|number| number.trim().parse().ok());
-        let unknown = unknown.filter(|number| map.as_ref().is_some_and(|map| outside(map, *number).is_none()));
+        // What the system takes for that unless it was told another, which a sandbox may not show.
+        const OVERFLOW: u32 = 65_534;
+        let unknown = unknown.and_then(|number| number.trim().parse().ok()).unwrap_or(OVERFLOW);
+        let unknown = Some(unknown).filter(|number| map.as_ref().is_some_and(|map| outside(map, *number).is_none()));
         Numbers { map, unknown }
     }
 
@@ -405,6 +407,8 @@ mod tests {
         );
         assert!(numbers("         0       1000          1\n").are_one());
         assert!(!all.are_one() && !some.are_one() && !Numbers::of(None, None).are_one());
+        // As in a sandbox that shows nothing of the system.
+        assert!(!Numbers::of(Some("0 1000 1\n".to_owned()), None).has(65_534));
         let nothing_told = Numbers::of(None, Some("65534".to_owned()));
         assert!(nothing_told.has(65_534) && nothing_told.outside(65_534) == Some(65_534));
     }

@@ -8,6 +8,7 @@
 //! Each folder is opened in the one before, and what is asked about is what was opened: it does not matter what somebody puts in its
 //! place meanwhile.
 
+mod mounted;
 mod place;
 
 pub(crate) use place::{Place, folder_of, is_one};
@@ -99,7 +100,7 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
             Some(Component::ParentDir) => here.up()?,
             Some(Component::Normal(name)) => {
                 let next = here.path.join(name);
-                if next.starts_with("/proc") {
+                if next.starts_with("/proc") || mounted::is_of_processes(here.folder()) {
                     if left.is_empty() && !is_folder {
                         return Ok(None);
                     }
@@ -134,6 +135,9 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
                     }
                     here.enter(found, next, &data)?;
                     continue;
+                }
+                if mounted::leads_nowhere(&found) {
+                    return Err(Errno::LOOP.into());
                 }
                 links += 1;
                 if links > MOST {
@@ -231,7 +235,11 @@ impl Way {
 #[cfg(target_os = "linux")]
 fn found(folder: BorrowedFd<'_>, name: &OsStr, _path: &Path) -> io::Result<(File, Metadata)> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = File::from(openat(folder, name, flags, Mode::empty())?);
+    let mut found = File::from(openat(folder, name, flags, Mode::empty())?);
+    if found.metadata()?.is_dir() {
+        // Only now is there what is mounted when somebody comes.
+        found = openat(folder, name, FOLDER, Mode::empty())?.into();
+    }
     let data = found.metadata()?;
     Ok((found, data))
 }

@@ -9,9 +9,9 @@
 //! same code. What the command itself says is about its end, whatever that is. Of all codes (`exit 1-255 by 4026531836.77: permanent`) is what
 //! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77: taken back`), and what is waited
 //! for as a far side has asked (`exit 1-255 by 4026531836.77: after 29s`), so that whoever is ended meanwhile is not begun anew sooner.
-//! Whose time was that of an attempt says `ended` to the nearest run alone, which takes it back in those around it if it goes on.
+//! Who has failed says what that means, and `ended`, to the nearest run alone, which takes all of it back in those around it if it goes on.
 
-use crate::{arrived, regular, talk::plain};
+use crate::{arrived, ear::HEARD_OUT, regular, talk::plain};
 use nix::libc::{EMFILE, ENFILE, ENOMEM};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 use relent::{Reason, Verdict};
@@ -29,6 +29,7 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -45,7 +46,7 @@ const ENDS: &str = "1-255";
 pub(crate) const TAKEN_BACK: &str = "taken back";
 /// What is said instead of a verdict of what was not begun.
 pub(crate) const NOT_BEGUN: &str = "not begun";
-/// What is said to the nearest run instead of [`TAKEN_BACK`] by who leaves it to that one to take it back in the runs around it.
+/// What is said to the nearest run of all that one has told who has ended: that run takes it back in those around it.
 pub(crate) const ENDED: &str = "ended";
 /// What is said when a wait that was told is over.
 pub(crate) const WAITED: &str = "waited";
@@ -172,13 +173,22 @@ pub(crate) fn was_ended() {
 
 /// What was asked is what an end of ours with this exit code means: whoever copes with that is judged by their own.
 pub(crate) fn has_ended(exit: u8) {
+    // If nobody hears that, what they have heard stands.
+    if say_what_was_asked(exit).is_ok() {
+        has_heeded();
+    }
+}
+
+/// Tells the caller that what was asked is what an end with this exit code means.
+///
+/// # Errors
+///
+/// See [`Untold`]: what they have heard stands.
+pub(crate) fn say_what_was_asked(exit: u8) -> Result<(), Untold> {
     let Asked { until, never } = *asked();
     let left = until.map(|until| until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero());
     let asked = if never { Some(Verdict::Overloaded) } else { left.map(Verdict::After) };
-    // If nobody hears that, what they have heard stands.
-    if asked.is_none_or(|asked| say(asked, exit).is_ok()) {
-        has_heeded();
-    }
+    asked.map_or(Ok(()), |asked| say(asked, exit))
 }
 
 fn tell_until(until: Instant) -> Result<(), Untold> {
@@ -198,6 +208,14 @@ pub(crate) fn have_waited(speakers: &[String]) {
     }
 }
 
+/// Waits, where somebody is told what comes of this process, for a signal by which the same one may be ending it who has ended those beside it:
+/// what they have heard stands, then.
+pub(crate) fn wait_to_be_ended() {
+    if listener().is_some() {
+        thread::sleep(HEARD_OUT);
+    }
+}
+
 /// Whether the caller would hear what there will be to say.
 ///
 /// # Errors
@@ -212,16 +230,18 @@ pub(crate) fn take_back() {
     let _ = tell_all(&line(TAKEN_BACK, ENDS));
 }
 
-/// Takes it back in the nearest run alone, which knows what came of it and passes that on if it goes on: the limit that has ended us may be that of
-/// a run around it, which would begin anew before it hears of that.
-pub(crate) fn leave_it_to_the_nearest() {
-    have_ended(&[speaker(process::id())]);
+/// Takes back what was asked and, if it `stands`, what [`nothing_again`] has said, in the nearest run alone, which knows what our end means and passes
+/// that on if it goes on: those around it may be about to end that one, and would begin anew before it has told them of it.
+pub(crate) fn leave_it_to_the_nearest(stands: bool) {
+    let Asked { until, never } = mem::take(&mut *asked());
+    if stands || never || until.is_some() {
+        have_ended(&[speaker(process::id())]);
+    }
 }
 
 /// Takes back what others have said who have left that to us.
 pub(crate) fn have_ended(speakers: &[String]) {
-    let word = if above().is_empty() { TAKEN_BACK } else { ENDED };
-    let all: String = speakers.iter().map(|speaker| line_by(speaker, word, ENDS)).collect();
+    let all: String = speakers.iter().map(|speaker| line_by(speaker, ENDED, ENDS)).collect();
     if !all.is_empty() {
         let _ = tell(&all);
     }
@@ -329,7 +349,10 @@ pub fn word(verdict: Verdict) -> String {
 /// The same in a line: of a wait that is cut off nothing is left that is one (`after 1m` of `after 1m30s`).
 fn told(verdict: Verdict) -> String {
     match verdict {
-        Verdict::After(wait) => format!("after {}s", wait.as_secs_f64()),
+        Verdict::After(wait) => {
+            let all = format!("{}.{:09}", wait.as_secs(), wait.subsec_nanos());
+            format!("after {}s", all.trim_end_matches('0').trim_end_matches('.'))
+        }
         other => word(other),
     }
 }
@@ -351,6 +374,21 @@ mod tests {
             format!("exit 1 by {me}: after 5400.001s\n")
         );
         assert_eq!(line(TAKEN_BACK, ENDS), format!("exit 1-255 by {me}: taken back\n"));
+    }
+
+    /// A verdict is read back by who knows no finer part of a second than the system's clock does.
+    #[test]
+    fn a_wait_is_told_to_the_nanosecond() {
+        let millis = (1..=32_000).map(Duration::from_millis);
+        let nanos = (0..32_000).map(|nth| Duration::from_nanos(1_000_000_000 + nth * 31_249));
+        for wait in millis.chain(nanos).chain([Duration::ZERO, Duration::from_nanos(1), FOR_EVER]) {
+            let line = told(Verdict::After(wait));
+            let said = line.strip_prefix("after ").and_then(|text| relent::duration::parse_duration(text).ok());
+            assert_eq!(said, Some(wait), "{line}");
+        }
+        for (millis, line) in [(1118, "after 1.118s"), (2000, "after 2s"), (0, "after 0s"), (100_000, "after 100s")] {
+            assert_eq!(told(Verdict::After(Duration::from_millis(millis))), line);
+        }
     }
 
     #[test]

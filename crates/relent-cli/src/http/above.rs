@@ -29,10 +29,10 @@ pub(super) enum Ending {
     Done,
     /// It has failed, or was out of time of its own.
     Failed,
-    /// Something else on our side has ended it: a full disk, a reader that went away.
+    /// Something else on our side has ended it: a full disk, the limit of the attempt around.
     CutShort,
-    /// The limit of an attempt around it has.
-    OutOfTime,
+    /// Nobody reads it any more, who may have been ended as we are about to be.
+    ReaderGone,
     /// A signal has.
     Signal,
 }
@@ -98,39 +98,47 @@ impl Above {
             (Stop::Unsafe(_), _) => outer::say(Verdict::Permanent, exit),
         };
         self.is_judged.set(self.is_heard(narrator, told));
-        outer::has_heeded();
     }
 
     /// The call has had all the time that it was given.
     pub(super) fn is_out_of_time(&self, narrator: &Narrator, exit: u8) {
-        self.is_heard(narrator, outer::gave_up(Reason::Elapsed, None, exit));
+        self.is_judged.set(self.is_heard(narrator, outer::gave_up(Reason::Elapsed, None, exit)));
     }
 
     /// At the very end: until then somebody may kill us.
     pub(super) fn ends(&self, end: Ending, exit: u8, may_begin_anew: bool) {
+        let stands = self.stands.get();
         match end {
-            Ending::Signal => outer::was_ended(),
-            Ending::CutShort | Ending::OutOfTime => outer::has_ended(exit),
-            Ending::Done | Ending::Failed => outer::has_heeded(),
-        }
-        if !self.stands.get() {
-            return;
-        }
-        let is_known = match end {
-            Ending::Done => true,
-            _ if self.is_judged.get() => true,
-            Ending::Signal => false,
-            // Who does not hear it takes what may be sent again for what it is.
-            Ending::OutOfTime if outer::say(Verdict::Permanent, exit).is_ok() => {
-                outer::leave_it_to_the_nearest();
+            Ending::Signal => {
+                outer::was_ended();
+                if stands && !client::has_connected() && !self.is_over.get() {
+                    outer::was_not_begun();
+                }
                 return;
             }
-            Ending::OutOfTime => may_begin_anew,
-            Ending::Failed | Ending::CutShort => outer::say(Verdict::Permanent, exit).is_ok() || may_begin_anew,
+            Ending::Done => {
+                outer::has_heeded();
+                if stands {
+                    outer::take_back();
+                }
+                return;
+            }
+            Ending::ReaderGone => outer::wait_to_be_ended(),
+            Ending::Failed | Ending::CutShort => {}
+        }
+        let is_told = || {
+            outer::say_what_was_asked(exit)?;
+            if stands { outer::say(Verdict::Permanent, exit) } else { Ok(()) }
         };
-        if end == Ending::Signal && !client::has_connected() && !self.is_over.get() {
-            outer::was_not_begun();
-        } else if is_known {
+        if self.is_judged.get() || is_told().is_ok() {
+            outer::leave_it_to_the_nearest(stands);
+            return;
+        }
+        if end == Ending::Failed {
+            outer::has_heeded();
+        }
+        // Who does not hear it takes what may be sent again for what it is.
+        if stands && may_begin_anew {
             outer::take_back();
         }
     }

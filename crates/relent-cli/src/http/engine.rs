@@ -143,10 +143,10 @@ impl Engine {
         let end = match &ended {
             Ended::By(_) => Ending::Signal,
             Ended::ByItself(Ok(0)) => Ending::Done,
+            Ended::ReaderGone | Ended::ByItself(Ok(exit::READER_GONE)) => Ending::ReaderGone,
             Ended::ByItself(Ok(_)) => Ending::Failed,
             Ended::OutOfTime(_) if self.limit.is_ours => Ending::Failed,
-            Ended::OutOfTime(_) => Ending::OutOfTime,
-            Ended::ByItself(Err(_)) | Ended::ReaderGone => Ending::CutShort,
+            Ended::OutOfTime(_) | Ended::ByItself(Err(_)) => Ending::CutShort,
         };
         let ended = self.tell(&narrator, ended, &trail);
         if !is_for_machines {
@@ -218,7 +218,6 @@ impl Engine {
             narrator.attempt_starts(call.attempt());
             let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
-                    self.above.has_heeded();
                     narrator.upstream(guard.told(now()));
                     return self.succeed(narrator, &success, received).await;
                 }

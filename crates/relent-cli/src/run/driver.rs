@@ -70,6 +70,8 @@ pub(super) struct Finished {
     pub(super) exit: u8,
     /// Whether it has come to its end, of which whoever is above was told that it must not be begun anew: that is to be taken back.
     pub(super) has_run: bool,
+    /// Whether they have heard what that end means.
+    pub(super) is_told: bool,
     pub(super) output: Spool,
     /// Why there is no report, if one is wanted.
     pub(super) unreported: Option<Fault>,
@@ -444,17 +446,22 @@ impl Driver<'_> {
             self.say_unheard(outer::say(verdict, exit));
             self.say_unheard(outer::say(verdict, How::TimedOut.code()));
         }
+        let mut is_told = false;
         match outcome {
             Outcome::Interrupted(_) => outer::was_ended(),
             Outcome::GaveUp(reason) => {
-                self.say_unheard(outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit));
-                outer::has_heeded();
+                let told = outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
+                is_told = told.is_ok();
+                self.say_unheard(told);
+                if !is_told {
+                    outer::has_heeded();
+                }
             }
             _ => outer::has_ended(exit),
         }
         outer::have_waited(&history.have_waited);
-        // If we were ended, the end of them is known to nobody but us.
-        if has_run {
+        // If we were ended, and have not said what comes of that, the end of them is known to nobody but us.
+        if has_run || known.is_some() {
             outer::have_ended(&history.have_ended);
         }
         let fence = self.lease.as_ref().map(|lease| lease.fence());
@@ -479,7 +486,7 @@ impl Driver<'_> {
         });
         // Somebody was at something whose end nobody knows: that stands.
         let has_run = has_run && !history.is_at_it;
-        Finished { outcome, exit, has_run, output: history.output, unreported: reported.err() }
+        Finished { outcome, exit, has_run, is_told, output: history.output, unreported: reported.err() }
     }
 
     fn now(&self) -> Timestamp {

@@ -10,7 +10,7 @@ use std::{collections::HashMap, rc::Rc, time::Duration};
 pub(super) struct Said {
     /// By whom nothing is to be begun anew, how often.
     at_it: HashMap<String, u32>,
-    /// Who has said what became of that here alone, and left it to this run to say so to those around it.
+    /// Who has said here alone what became of that, and left it to this run to say so to those around it.
     have_ended: Vec<String>,
     /// What the command itself has said of its end, whatever that is.
     own: Option<Rc<str>>,
@@ -71,10 +71,12 @@ impl Said {
             return;
         };
         match by {
-            Some(by) if !codes.is_one() && [TAKEN_BACK, NOT_BEGUN, ENDED].contains(&word) => {
-                if word == ENDED {
-                    self.have_ended.push(by.to_owned());
-                }
+            Some(by) if !codes.is_one() && word == ENDED => {
+                self.at_it.remove(by);
+                self.waits.remove(by);
+                self.have_ended.push(by.to_owned());
+            }
+            Some(by) if !codes.is_one() && (word == TAKEN_BACK || word == NOT_BEGUN) => {
                 if by == command && word == NOT_BEGUN {
                     self.own = None;
                 }
@@ -277,7 +279,6 @@ mod tests {
         }
     }
 
-    /// So that nobody passes on what has ended before it was begun again.
     #[test]
     fn who_leaves_it_to_this_run_to_say_so_is_named_and_not_at_it() {
         let (at_it, ended) = ("exit 1-255 by 1.7: permanent\n", "exit 1-255 by 1.7: ended\n");
@@ -285,7 +286,9 @@ mod tests {
             (at_it.to_owned(), 0, true),
             ([at_it, ended].concat(), 1, false),
             ([at_it, ended, "transient\n"].concat(), 1, false),
-            ([at_it, at_it, ended].concat(), 1, true),
+            // All that one has told: that nothing is to be begun anew for two reasons, and to wait.
+            ([at_it, at_it, "exit 1-255 by 1.7: after 9s\n", ended].concat(), 1, false),
+            ([at_it, "exit 1-255 by 1.8: permanent\n", ended].concat(), 1, true),
             ([at_it, "exit 1-255 by 1.7: taken back\n"].concat(), 0, false),
             ([at_it, "exit 1-255 by 1.7: end\n"].concat(), 0, true),
             ([at_it, "exit 1-255: ended\n", "exit 7 by 1.7: ended\n"].concat(), 0, true),
@@ -293,6 +296,7 @@ mod tests {
             let mut said = Said::default();
             text.lines().for_each(|line| said.hear(line, "1.1"));
             assert_eq!(said.is_at_it(), is_at_it, "{text:?}");
+            assert_eq!(said.has_waited(false), Vec::<String>::new(), "{text:?}");
             assert_eq!(said.take_ended(), vec!["1.7"; names], "{text:?}");
             assert!(said.take_ended().is_empty());
         }

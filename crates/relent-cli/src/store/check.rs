@@ -3,7 +3,7 @@
 use super::{
     args::StoreArgs,
     open::{IfMissing, with},
-    owners, place,
+    place,
 };
 use crate::{
     brief,
@@ -26,6 +26,8 @@ const SKEW_MS: u64 = 1000;
 struct Checked {
     url: String,
     about: About,
+    /// Of who else decides about its file.
+    of_others: Vec<String>,
     read: Duration,
     write: Duration,
 }
@@ -36,7 +38,8 @@ pub(super) fn run(args: &StoreArgs) -> Result<ExitCode, Fault> {
         // Once to warm up what is slow the first time.
         written(&store).await?;
         let ((), write) = timed(written(&store)).await?;
-        Ok(Checked { url, about, read, write })
+        let of_others = place::cautions(args.store.as_deref(), &url);
+        Ok(Checked { url, about, of_others, read, write })
     })?;
     let text = if args.json { checked.json() } else { checked.text() };
     write_out(answer(&text, args.json).as_bytes())?;
@@ -100,9 +103,8 @@ impl Checked {
 
     /// What to know before relying on it.
     fn cautions(&self) -> Vec<String> {
-        let of_file = place::file_of(&self.url).into_iter().flat_map(owners::of_all);
-        let all = self.about.cautions.iter().cloned().chain(of_file);
-        let mut cautions: Vec<String> = all.map(|text| brief::lines(within_reach(&text)).into_owned()).collect();
+        let all = self.about.cautions.iter().chain(&self.of_others);
+        let mut cautions: Vec<String> = all.map(|text| brief::lines(within_reach(text)).into_owned()).collect();
         if self.about.skew_ms.unsigned_abs() >= SKEW_MS {
             cautions.insert(
                 0,
@@ -164,7 +166,7 @@ fn within_reach(text: &str) -> &str {
 mod tests {
     use super::*;
     use crate::access;
-    use crate::redact;
+    use crate::{redact, store::owners};
     use nix::unistd::getegid;
     use std::{
         fs::{self, Permissions},
@@ -206,7 +208,8 @@ mod tests {
             (about.skew_ms, about.cautions) = (0, Vec::new());
             about
         });
-        Checked { url, about, read: Duration::ZERO, write: Duration::ZERO }
+        let of_others = place::cautions(Some(&url), &url);
+        Checked { url, about, of_others, read: Duration::ZERO, write: Duration::ZERO }
     }
 
     /// A server may say again what it was sent, wherever it says something of itself.
@@ -226,7 +229,7 @@ mod tests {
                 .block_on(async { Store::open("memory:").await.unwrap().about().await.unwrap() });
             (about.version, about.durability) = (said.clone(), said.clone());
             about.cautions = vec![said.clone()];
-            let checked = Checked { url, about, read: Duration::ZERO, write: Duration::ZERO };
+            let checked = Checked { url, about, of_others: vec![], read: Duration::ZERO, write: Duration::ZERO };
             for told in [checked.text(), checked.json(), redact::text(&said).into_owned()] {
                 assert!(told.contains("***") && !told.to_lowercase().contains("hunter2"), "{told}");
             }

@@ -61,7 +61,8 @@ pub(crate) fn url_to_look(given: Option<&str>) -> Result<String, Fault> {
 /// As of [`url`].
 pub(crate) fn url_and_cautions(given: Option<&str>) -> Result<(String, Vec<String>), Fault> {
     let url = url(given)?;
-    let cautions = cautions(&url).collect();
+    let cautions = if believes_all(&url) { vec![] } else { cautions(given, &url) };
+    let cautions = cautions.into_iter().map(|caution| format!("store {}: {caution}", shown(&url))).collect();
     Ok((url, cautions))
 }
 
@@ -137,8 +138,8 @@ pub(crate) fn any_url(given: Option<&str>) -> Result<String, Fault> {
     found(given, true)
 }
 
-/// The URL of the store that is meant. If it may, makes the folder of the default one.
-fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
+/// The URL of the store that is meant, as it was named.
+fn named(given: Option<&str>) -> Result<String, Fault> {
     let named = match given {
         Some(url) => Some(url.to_owned()),
         None => match env::var(VARIABLE) {
@@ -149,13 +150,23 @@ fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
             }
         },
     };
-    let url = named.unwrap_or_else(|| DEFAULT.to_owned());
+    Ok(named.unwrap_or_else(|| DEFAULT.to_owned()))
+}
+
+/// What counts for the default store, if that is named.
+fn of_the_default(url: &str) -> Option<&str> {
+    url.strip_prefix(DEFAULT).filter(|rest| rest.is_empty() || rest.starts_with('?'))
+}
+
+/// The URL of the store that is meant. If it may, makes the folder of the default one.
+fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
+    let url = named(given)?;
     // Whose server it is may say it again.
     redact::know_store(&url);
     if let Ok(url) = Url::parse(&url) {
         redact::know_place(&url);
     }
-    let Some(query) = url.strip_prefix(DEFAULT).filter(|rest| rest.is_empty() || rest.starts_with('?')) else {
+    let Some(query) = of_the_default(&url) else {
         let Some(file) = file_of(&url) else { return Ok(url) };
         let real = alone(file, believes_all(&url)).map_err(|error| {
             Fault::new(format!("store {}: {}", shown(&url), plain(&error)))
@@ -339,10 +350,12 @@ fn is_made_as_it_is_read(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// What there is to say of who else decides about the store, unless its URL says that all are believed.
-fn cautions(url: &str) -> impl Iterator<Item = String> {
-    let file = file_of(url).filter(|_| !believes_all(url));
-    file.into_iter().flat_map(owners::of_all).map(|caution| format!("store {}: {caution}", shown(url)))
+/// What there is to say of who else decides about the store that was given so and found there. Asked of the path as it was named: whoever has a say
+/// in where a link on the way leads decides, too.
+pub(super) fn cautions(given: Option<&str>, url: &str) -> Vec<String> {
+    let named = named(given).ok().filter(|named| of_the_default(named).is_none());
+    let file = file_of(named.as_deref().unwrap_or(url));
+    file.into_iter().flat_map(owners::of_all).collect()
 }
 
 /// Whether the URL of a file says that whoever can write to it is believed.

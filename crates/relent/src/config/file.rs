@@ -86,8 +86,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The text is no TOML, has a key or value that is not known, or a policy that makes no sense; the error says
-    /// where.
+    /// The text is no TOML, has a key or value that is not known, a name of more than 1000 bytes, or a policy that makes no sense; the error
+    /// says where.
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
         Config::parse_among(text, &[])
     }
@@ -136,10 +136,11 @@ impl Config {
                 let problem = format!("{:?} stands outside of an upstream", name.get_ref());
                 return Err((name.span(), BadSetting::new(problem, "[upstream.NAME] begins one")));
             };
-            self.upstreams.insert(plain(name), upstream::read(keys)?);
+            let name = name_of(name)?;
             if let Some(store) = upstream::store(keys)? {
-                self.stores.insert(plain(name), store);
+                self.stores.insert(name.clone(), store);
             }
+            self.upstreams.insert(name, upstream::read(keys)?);
         }
         Ok(())
     }
@@ -154,7 +155,7 @@ impl Config {
                 let bad = BadSetting::unknown("key of a server", name.get_ref(), &server::SERVER_KEYS);
                 return Err((name.span(), bad));
             };
-            self.servers.insert(Some(plain(name)), server::read(keys, true)?);
+            self.servers.insert(Some(name_of(name)?), server::read(keys, true)?);
         }
         Ok(())
     }
@@ -175,8 +176,9 @@ impl Config {
         }
         for (name, value) in named {
             let DeValue::Table(keys) = value.get_ref() else { continue };
-            let keys = self.without_upstream(Some(plain(name)), keys.iter().collect())?;
-            self.named.insert(plain(name), read_policy(name.span(), &keys)?);
+            let known_as = name_of(name)?;
+            let keys = self.without_upstream(Some(known_as.clone()), keys.iter().collect())?;
+            self.named.insert(known_as, read_policy(name.span(), &keys)?);
         }
         Ok(())
     }
@@ -444,6 +446,12 @@ fn unknown_table(name: &str, others: &[&str]) -> BadSetting {
     BadSetting::unknown("table", name, &known)
 }
 
-fn plain(key: &Spanned<DeString<'_>>) -> String {
-    key.get_ref().clone().into_owned()
+/// The longest name of a policy, an upstream or a server: messages have it.
+const LONGEST_NAME: usize = 1000;
+
+fn name_of(key: &Spanned<DeString<'_>>) -> Result<String, Wrong> {
+    match key.get_ref().len() {
+        ..=LONGEST_NAME => Ok(key.get_ref().clone().into_owned()),
+        _ => Err((key.span(), BadSetting::new("a name is longer than 1000 bytes", "say it in fewer words"))),
+    }
 }

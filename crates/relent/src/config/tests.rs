@@ -117,6 +117,19 @@ fn mistakes_are_shown_where_they_stand() {
     }
 }
 
+/// Each message has it, and looks through it.
+#[test]
+fn a_name_is_no_longer_than_messages_are() {
+    let (most, more) = ("n".repeat(1000), "n".repeat(1001));
+    for table in ["policy", "upstream", "server"] {
+        let keys = if table == "server" { "pacer = { capacity = 5000 }" } else { "" };
+        let text = |name: &str| format!("[{table}.{name}]\n{keys}");
+        assert!(Config::parse(&text(&most)).is_ok(), "{table}");
+        let error = Config::parse(&text(&more)).unwrap_err();
+        assert_eq!((error.problem(), error.line()), ("a name is longer than 1000 bytes", Some(1)), "{table}");
+    }
+}
+
 /// A file that somebody else wrote cannot speak to the terminal, nor forge a line of the error.
 #[test]
 fn quoted_lines_and_words_are_escaped() {

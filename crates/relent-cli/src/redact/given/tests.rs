@@ -288,6 +288,21 @@ fn what_takes_too_long_to_look_for_is_hidden_where_it_is_quoted() {
     assert!(told.starts_with("\"etaoin") && told.ends_with("\"***\","), "{told}");
 }
 
+/// Who writes a file chooses how long a message is, and who calls relent how much is known.
+#[test]
+fn what_takes_too_long_to_look_through_is_not_shown() {
+    let mut known = Known::default();
+    for nth in 0..10_000 {
+        known.add(of(&format!("https://shop.example/item?id={nth}00000&ref=mail"), false).into_iter());
+    }
+    let long = "papa".repeat(100_000);
+    assert_eq!(hidden(&long, &known), HIDDEN);
+    for told in ["attempt 1 of 8: exit 1", &"papa ".repeat(1000)] {
+        assert_eq!(hidden(told, &known), told);
+    }
+    assert_eq!(hidden(&long, &Known::default()), long);
+}
+
 /// However a message writes it, and whichever part.
 #[test]
 fn what_was_given_is_hidden_wherever_it_is_quoted() {

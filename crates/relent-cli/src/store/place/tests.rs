@@ -309,3 +309,32 @@ fn a_path_that_is_longer_than_any_is_no_store() {
     assert_eq!(long(LONGEST / 2 + 1), Err(Some(ENAMETOOLONG)));
     assert_eq!(long(LONGEST << 8), Err(Some(ENAMETOOLONG)));
 }
+
+/// Who has a say in where a link leads decides what is opened, wherever that led when it was looked at.
+#[test]
+fn whoever_can_turn_a_link_on_the_way_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["own", "ours"] {
+        fs::create_dir(root.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink("../own/state.db", root.join("ours/link.db")).unwrap();
+    std::os::unix::fs::symlink("../own", root.join("ours/link")).unwrap();
+    if std::os::unix::fs::chown(root.join("ours"), None, Some(65_533)).is_err() {
+        eprintln!("SKIPPED whoever_can_turn_a_link_on_the_way_is_told_of: it takes root");
+        return;
+    }
+    for (mode, is_told) in [(0o755, false), (0o775, true)] {
+        fs::set_permissions(root.join("ours"), Permissions::from_mode(mode)).unwrap();
+        for name in ["ours/link.db", "ours/link/state.db"] {
+            let given = format!("sqlite:{}", root.join(name).display());
+            let (url, told) = url_and_cautions(Some(&given)).unwrap();
+            assert!(url.contains("/own/state.db"), "{url}");
+            let is_theirs =
+                |caution: &String| caution.contains("others may write to") && caution.contains("/ours, who");
+            assert_eq!(told.iter().any(is_theirs), is_told, "{name}: {told:?}");
+            assert_eq!(cautions(Some(&given), &url).iter().any(is_theirs), is_told, "{name}");
+            assert!(url_and_cautions(Some(&format!("{given}?owner=any"))).unwrap().1.is_empty());
+        }
+    }
+}

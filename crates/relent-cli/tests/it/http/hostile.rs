@@ -161,6 +161,65 @@ fn a_file_that_is_mounted_is_refused_before_anything_is_sent() {
     assert_eq!((server.count(), folder.read("host")), (0, "old".into()));
 }
 
+/// A folder of others', through which whoever mounted it wants nobody led.
+#[test]
+fn a_link_is_followed_only_where_the_system_follows_it() {
+    let server = Server::new(vec![Reply::ok("new")]);
+    for (flags, name, is_followed) in [
+        ("defaults", "link", true),
+        ("nosymfollow", "link", false),
+        ("nosymfollow", "folder/own", false),
+        ("nosymfollow", "folder/made", false),
+        ("nosymfollow", "made", true),
+    ] {
+        let folder = Folder::new().file("own", "old").file("theirs/x", "");
+        let mut command = Command::new("unshare");
+        let line = "mount -t tmpfs -o $3 none theirs && ln -s ../own theirs/link && ln -s .. theirs/folder || exit 99; exec \"$0\" http -o theirs/$1 \"$2\"";
+        command.args(["-m", "sh", "-c", line, env!("CARGO_BIN_EXE_relent"), name, &server.url("/"), flags]);
+        let outcome = super::finish({
+            command.current_dir(folder.path());
+            command
+        });
+        if outcome.code == Some(99) || outcome.stderr.contains("unshare:") {
+            eprintln!("SKIPPED a_link_is_followed_only_where_the_system_follows_it: it takes root, and Linux 5.10");
+            return;
+        }
+        let refused = format!("error: cannot write to theirs/{name}: ");
+        assert_eq!(outcome.code, Some(if is_followed { 0 } else { 125 }), "{flags} {name}: {outcome:?}");
+        assert!(is_followed || outcome.stderr.starts_with(&refused), "{flags} {name}: {outcome:?}");
+        let was_followed = folder.read("own") == "new";
+        assert_eq!(
+            (was_followed, folder.names()),
+            (flags == "defaults", vec!["own".into(), "theirs".into()]),
+            "{name}"
+        );
+    }
+}
+
+/// As a container has the `/proc` of its host.
+#[test]
+fn what_a_process_has_is_found_wherever_its_folder_is_mounted() {
+    let server = Server::new(vec![Reply::ok("new")]);
+    for way in ["/proc", "processes"] {
+        let folder = Folder::new().file("processes/x", "").file("own/x", "");
+        let mut command = Command::new("unshare");
+        // Somebody else sees another file system there.
+        let line = "mount -t proc none processes || exit 99; here=$PWD
+            unshare -m sh -c 'mount -t tmpfs none own && echo there >own/got && exec sleep 60' & pid=$!
+            until test -e $1/$pid/root$here/own/got; do sleep 0.01; done
+            \"$0\" http -o $1/$pid/root$here/own/got \"$2\" && cat $1/$pid/root$here/own/got
+            \"$0\" http -o $1/self/fd/1 \"$2\" | cat; kill $pid";
+        command.args(["-m", "sh", "-c", line, env!("CARGO_BIN_EXE_relent"), way, &server.url("/")]);
+        command.current_dir(folder.path());
+        let outcome = super::finish(command);
+        if outcome.code == Some(99) || outcome.stderr.contains("unshare:") {
+            eprintln!("SKIPPED what_a_process_has_is_found_wherever_its_folder_is_mounted: it takes root");
+            return;
+        }
+        assert_eq!((&*outcome.stdout, folder.path().join("own/got").exists()), ("newnew", false), "{way}: {outcome:?}");
+    }
+}
+
 /// What we have downloaded into a folder of theirs is ours, and they may move it, or give it another name.
 #[test]
 fn what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there() {

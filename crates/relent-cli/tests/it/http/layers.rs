@@ -260,12 +260,16 @@ fn what_is_told_to_the_layer_above() {
         let server = Server::new(vec![reply]);
         said(&[&["http", "-q", "--max-attempts=1", &server.url("/")], flags].concat())
     };
-    let within = |between: &str| format!("exit 1-255: permanent; {between}exit 1-255: taken back");
-    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &["-d", "x"]), within(""));
+    let within = |between: &str| format!("exit 1-255: permanent; {between}exit 1-255: ended");
+    let success = "exit 1-255: permanent; exit 1-255: taken back";
+    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &["-d", "x"]), success);
     assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &[]), "");
     let overloaded = || Reply::new(503, &["Relent-Retry: no"], "");
     // From the head of the answer on.
-    assert_eq!(of_a_request(overloaded(), &["-d", "x"]), within(&(within("exit 4: overloaded; ") + "; ")));
+    assert_eq!(
+        of_a_request(overloaded(), &["-d", "x"]),
+        format!("exit 1-255: permanent; {}", within("exit 4: overloaded; "))
+    );
     assert_eq!(of_a_request(overloaded(), &[]), within("exit 4: overloaded; "));
     // What it knows of its end, and nobody knows of the request.
     let hangs = || Reply::nothing().hang();
@@ -274,9 +278,9 @@ fn what_is_told_to_the_layer_above() {
         within("exit 125: permanent; ")
     );
     let ended = of_a_request(hangs(), &["-d", "x", "--timeout", "300ms"]);
-    assert_eq!(ended, within("exit 124: permanent; exit 124: permanent; "));
+    assert_eq!(ended, within("exit 124: permanent; "));
     let run = ["run", "-q", "--max-attempts=1", "--", "sh", "-c"];
-    assert_eq!(said(&[&run[..], &["exit 0"]].concat()), within(""));
+    assert_eq!(said(&[&run[..], &["exit 0"]].concat()), success);
     assert_eq!(said(&[&run[..], &["exit 7"]].concat()), within("exit 7: permanent; "));
 }
 
@@ -339,6 +343,32 @@ fn nor_is_one_whose_time_was_that_of_an_attempt_further_out() {
         let args = [&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat();
         let outcome = finish(command(&Folder::new(), &args));
         assert_eq!((server.count(), outcome.code), (3, Some(9)), "{line}: {}", outcome.stderr);
+    }
+}
+
+/// It has said how it ended, to a run that is still ending what its attempt has left when it is ended itself.
+#[test]
+fn nor_is_one_whose_end_the_run_in_between_has_not_passed_on() {
+    let rest = "(trap : TERM; sleep 9; sleep 9) >/dev/null 2>&1 &";
+    let later = Reply::new(503, &["Retry-After: 900"], "");
+    let never = Reply::new(503, &["Relent-Retry: no"], "");
+    for (http, reply) in [
+        ("-d x", Reply::status(404)),
+        ("-d x", Reply::status(503)),
+        ("-d x --max-pushback=10ms", later.clone()),
+        ("-d x -o /dev/full", Reply::ok("ok")),
+        ("--max-pushback=10ms", later),
+        ("", never),
+    ] {
+        for run in ["RUN", "RUN RUN"] {
+            let server = Server::new(vec![reply.clone()]);
+            let run = run.replace("RUN", &format!("{RELENT} run -q --"));
+            let line = format!("{run} sh -c '{rest} {RELENT} http -q {http} {}; exit $?'; exit $?", server.url("/"));
+            let limits = ["--attempt-timeout=500ms", "--grace=300ms", "--max-pushback=1s"];
+            let args = [&["run", "-q"], &THREE[..], &limits, &["--", "sh", "-c", &line]].concat();
+            let outcome = finish(command(&Folder::new(), &args));
+            assert_eq!((server.count(), outcome.code), (1, Some(124)), "{http}: {}", outcome.stderr);
+        }
     }
 }
 
@@ -545,10 +575,28 @@ fn what_the_server_said_counts_before_its_page_is_there() {
 /// How long the server wants to be left alone counts, though its page could not be written.
 #[test]
 fn what_the_server_said_counts_whatever_became_of_its_page() {
-    let server = Server::new(vec![Reply::new(503, &["Retry-After: 900"], "page")]);
-    let line = format!("exec {RELENT} http -q --max-attempts=1 --fail-with-body {} >/dev/full", server.url("/"));
-    let args =
-        ["run", "-q", "--max-attempts=3", "--base=5ms", "--cap=5ms", "--max-pushback=1s", "--", "sh", "-c", &line];
-    let outcome = finish(command(&Folder::new(), &args));
-    assert_eq!(server.count(), 1, "{outcome:?}");
+    let (page, long) = ("page", "page".repeat(100_000));
+    for (status, header, page, line, count) in [
+        (503, "Retry-After: 900", page, "exec HTTP --max-attempts=1 --fail-with-body URL >/dev/full", 1),
+        (200, "Retry-After: 900", page, "exec HTTP URL >/dev/full", 1),
+        (200, "Relent-Retry: no", page, "exec HTTP URL >/dev/full", 1),
+        (200, "A: b", page, "exec HTTP URL >/dev/full", 3),
+        (200, "Retry-After: 900", &long, "HTTP URL | sleep 60", 1),
+        (200, "Relent-Retry: no", &long, "HTTP URL | sleep 60", 1),
+        (200, "A: b", &long, "HTTP URL | sleep 60", 3),
+        (503, "Retry-After: 900", &long, "HTTP --max-attempts=1 --fail-with-body URL | sleep 60", 1),
+        (404, "A: b", &long, "HTTP --fail-with-body URL | sleep 60", 1),
+        (200, "A: b", &long, "HTTP -d x URL | sleep 60", 1),
+        (500, "A: b", &long, "HTTP -d x --fail-with-body URL | sleep 60", 1),
+        // What came of it is known, and is there, or nobody wants to see it.
+        (200, "A: b", &long, "HTTP -d x URL | head -c 1; exit 7", 3),
+        (200, "Relent-Retry: no", page, "HTTP URL; exit 7", 3),
+    ] {
+        let server = Server::new(vec![Reply::new(status, &[header], page)]);
+        let line = line.replace("HTTP", &format!("{RELENT} http -q")).replace("URL", &server.url("/"));
+        let limits = ["--max-pushback=1s", "--attempt-timeout=500ms"];
+        let args = [&["run", "-q"], &THREE[..], &limits, &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&Folder::new(), &args));
+        assert_eq!(server.count(), count, "{header}, {line}: {outcome:?}");
+    }
 }
