@@ -41,6 +41,8 @@ struct Numbers {
     map: Option<String>,
     /// What all have that it does not know.
     unknown: Option<u32>,
+    /// Whether the system says anything of it.
+    is_shown: bool,
 }
 
 fn users() -> &'static Numbers {
@@ -56,15 +58,22 @@ fn groups() -> &'static Numbers {
 impl Numbers {
     fn read(kind: &str) -> Numbers {
         let unknown = system_text::read(format!("/proc/sys/kernel/overflow{kind}"));
-        Numbers::of(system_text::read(format!("/proc/self/{kind}_map")).ok(), unknown.ok())
+        let own = if kind == "uid" { geteuid().as_raw() } else { getegid().as_raw() };
+        Numbers::of(system_text::read(format!("/proc/self/{kind}_map")).ok(), unknown.ok(), own)
     }
 
-    fn of(map: Option<String>, unknown: Option<String>) -> Numbers {
-        // What the system takes for that unless it was told another, which a sandbox may not show.
+    /// What the system says of them. In a sandbox that shows nothing of it nobody has the number but the caller, if that does.
+    fn of(map: Option<String>, unknown: Option<String>, own: u32) -> Numbers {
+        // Unless the system was told another.
         const OVERFLOW: u32 = 65_534;
-        let unknown = unknown.and_then(|number| number.trim().parse().ok()).unwrap_or(OVERFLOW);
-        let unknown = Some(unknown).filter(|number| map.as_ref().is_some_and(|map| outside(map, *number).is_none()));
-        Numbers { map, unknown }
+        let told = unknown.and_then(|number| number.trim().parse().ok());
+        // Elsewhere there are no such namespaces.
+        let is_shown = map.is_some() || told.is_some() || !cfg!(target_os = "linux");
+        let unknown = match &map {
+            Some(map) => Some(told.unwrap_or(OVERFLOW)).filter(|number| outside(map, *number).is_none()),
+            None => Some(OVERFLOW).filter(|number| !is_shown && *number != own),
+        };
+        Numbers { map, unknown, is_shown }
     }
 
     fn has(&self, number: u32) -> bool {
@@ -77,9 +86,12 @@ impl Numbers {
         self.map.as_ref().is_some_and(is_one)
     }
 
-    /// What has a number here has this one around the namespace.
+    /// What has a number here has this one around the namespace, as far as the system says.
     fn outside(&self, number: u32) -> Option<u32> {
-        self.map.as_ref().map_or(Some(number), |map| outside(map, number))
+        match &self.map {
+            Some(map) => outside(map, number),
+            None => Some(number).filter(|_| self.is_shown),
+        }
     }
 }
 
@@ -397,7 +409,7 @@ mod tests {
         assert!(maps("         0          0 4294967295\n", 65_534));
         assert!(!maps("", 65_534) && !maps("0 1000 1\n", 65_534) && !maps("0 100000 65534\n", 65_534));
         assert!(maps("0 1000 1\n1 100000 65536\n", 65_534) && maps("0 1000 1\n", 0) && !maps("x\n", 0));
-        let numbers = |map: &str| Numbers::of(Some(map.to_owned()), Some("65534\n".to_owned()));
+        let numbers = |map: &str| Numbers::of(Some(map.to_owned()), Some("65534\n".to_owned()), 0);
         let (all, some) = (numbers("0 0 4294967295\n"), numbers("0 1000 1\n5 100000 2\n"));
         assert!(all.has(65_534) && all.has(7) && !some.has(65_534) && some.has(6));
         let outside = |number| (all.outside(number), some.outside(number));
@@ -406,10 +418,12 @@ mod tests {
             [(Some(0), Some(1000)), (Some(1), None), (Some(6), Some(100_001)), (Some(7), None)]
         );
         assert!(numbers("         0       1000          1\n").are_one());
-        assert!(!all.are_one() && !some.are_one() && !Numbers::of(None, None).are_one());
+        assert!(!all.are_one() && !some.are_one() && !Numbers::of(None, None, 0).are_one());
         // As in a sandbox that shows nothing of the system.
-        assert!(!Numbers::of(Some("0 1000 1\n".to_owned()), None).has(65_534));
-        let nothing_told = Numbers::of(None, Some("65534".to_owned()));
+        assert!(!Numbers::of(Some("0 1000 1\n".to_owned()), None, 0).has(65_534));
+        assert!(!Numbers::of(None, None, 7).has(65_534) && Numbers::of(None, None, 65_534).has(65_534));
+        assert_eq!(Numbers::of(None, None, 0).outside(7), None);
+        let nothing_told = Numbers::of(None, Some("65534".to_owned()), 0);
         assert!(nothing_told.has(65_534) && nothing_told.outside(65_534) == Some(65_534));
     }
 

@@ -9,7 +9,7 @@
 //! same code. What the command itself says is about its end, whatever that is. Of all codes (`exit 1-255 by 4026531836.77: permanent`) is what
 //! may not be begun anew while somebody is at it, until the same one takes that back (`exit 1-255 by 4026531836.77: taken back`), and what is waited
 //! for as a far side has asked (`exit 1-255 by 4026531836.77: after 29s`), so that whoever is ended meanwhile is not begun anew sooner.
-//! Who has failed says what that means, and `ended`, to the nearest run alone, which takes all of it back in those around it if it goes on.
+//! Whose time was that of an attempt says `ended` to the nearest run alone, which takes all of it back in those around it if it goes on.
 
 use crate::{arrived, ear::HEARD_OUT, regular, talk::plain};
 use nix::libc::{EMFILE, ENFILE, ENOMEM};
@@ -231,7 +231,7 @@ pub(crate) fn take_back() {
 }
 
 /// Takes back what was asked and, if it `stands`, what [`nothing_again`] has said, in the nearest run alone, which knows what our end means and passes
-/// that on if it goes on: those around it may be about to end that one, and would begin anew before it has told them of it.
+/// that on if it goes on: the limit that has ended us may be that of a run around it, which would begin anew before it hears of that.
 pub(crate) fn leave_it_to_the_nearest(stands: bool) {
     let Asked { until, never } = mem::take(&mut *asked());
     if stands || never || until.is_some() {

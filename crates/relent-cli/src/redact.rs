@@ -57,6 +57,12 @@ pub(crate) use value::{value, word};
 /// What stands in place of a secret.
 pub const HIDDEN: &str = "***";
 
+/// What a server says in one value is no longer than that; nobody is kept looking for what is secret in more, and nothing of it is shown.
+pub(crate) fn within_reach(value: &str) -> &str {
+    const LONGEST: usize = 16 << 10;
+    if value.len() > LONGEST { HIDDEN } else { value }
+}
+
 /// The sign behind a user, and those that an input method writes for it.
 const AT: [char; 3] = ['@', '\u{ff20}', '\u{fe6b}'];
 

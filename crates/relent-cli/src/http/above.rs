@@ -29,8 +29,10 @@ pub(super) enum Ending {
     Done,
     /// It has failed, or was out of time of its own.
     Failed,
-    /// Something else on our side has ended it: a full disk, the limit of the attempt around.
+    /// Something else on our side has ended it: a full disk.
     CutShort,
+    /// The limit of an attempt around it has.
+    OutOfTime,
     /// Nobody reads it any more, who may have been ended as we are about to be.
     ReaderGone,
     /// A signal has.
@@ -116,22 +118,20 @@ impl Above {
                 }
                 return;
             }
-            Ending::Done => {
-                outer::has_heeded();
-                if stands {
-                    outer::take_back();
-                }
-                return;
-            }
+            Ending::Done => return self.take_back(),
             Ending::ReaderGone => outer::wait_to_be_ended(),
-            Ending::Failed | Ending::CutShort => {}
+            Ending::Failed | Ending::CutShort | Ending::OutOfTime => {}
         }
         let is_told = || {
             outer::say_what_was_asked(exit)?;
             if stands { outer::say(Verdict::Permanent, exit) } else { Ok(()) }
         };
         if self.is_judged.get() || is_told().is_ok() {
-            outer::leave_it_to_the_nearest(stands);
+            match end {
+                // That of a run further out, too, mostly.
+                Ending::OutOfTime => outer::leave_it_to_the_nearest(stands),
+                _ => self.take_back(),
+            }
             return;
         }
         if end == Ending::Failed {
@@ -139,6 +139,14 @@ impl Above {
         }
         // Who does not hear it takes what may be sent again for what it is.
         if stands && may_begin_anew {
+            outer::take_back();
+        }
+    }
+
+    /// Takes back all that was told: it has become the end that is known.
+    fn take_back(&self) {
+        outer::has_heeded();
+        if self.stands.get() {
             outer::take_back();
         }
     }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     escape::escape,
-    outer, screen,
+    outer, redact, screen,
     talk::{Fault, TalkArgs},
 };
 use bytes::Bytes;
@@ -289,7 +289,7 @@ fn foreign_coding(head: &HeaderMap) -> Option<String> {
         [one] if one.eq_ignore_ascii_case("identity") => !head.contains_key(header::CONTENT_LENGTH),
         _ => false,
     };
-    (!is_plain).then(|| escape(&format!("{:?}", all.join(", "))).into_owned())
+    (!is_plain).then(|| escape(&format!("{:?}", redact::within_reach(&all.join(", ")))).into_owned())
 }
 
 fn headers(terms: &Terms, attempt: u32) -> HeaderMap {

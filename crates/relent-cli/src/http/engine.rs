@@ -146,7 +146,8 @@ impl Engine {
             Ended::ReaderGone | Ended::ByItself(Ok(exit::READER_GONE)) => Ending::ReaderGone,
             Ended::ByItself(Ok(_)) => Ending::Failed,
             Ended::OutOfTime(_) if self.limit.is_ours => Ending::Failed,
-            Ended::OutOfTime(_) | Ended::ByItself(Err(_)) => Ending::CutShort,
+            Ended::OutOfTime(_) => Ending::OutOfTime,
+            Ended::ByItself(Err(_)) => Ending::CutShort,
         };
         let ended = self.tell(&narrator, ended, &trail);
         if !is_for_machines {

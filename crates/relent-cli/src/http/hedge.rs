@@ -17,7 +17,7 @@ use std::{
     future::{self, Future, poll_fn},
     pin::{Pin, pin},
     task::Poll,
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::time;
 
@@ -194,13 +194,22 @@ impl<'a> Race<'a> {
 
 /// The first attempt that is over; nothing if another is due before.
 async fn first_of(flights: &mut [Flight<'_>], due: impl Future<Output = ()>) -> Option<(usize, Landed)> {
-    let mut due = pin!(due);
+    /// What takes longer makes signals and limits wait: a server may answer all at once, and each answer has to be looked through.
+    const A_MOMENT: Duration = Duration::from_millis(50);
+    let (mut due, mut asked) = (pin!(due), 0);
     poll_fn(|context| {
-        for (nth, flight) in flights.iter_mut().enumerate() {
+        let began = Instant::now();
+        while let Some(flight) = flights.get_mut(asked) {
             if let Poll::Ready(landed) = flight.run.as_mut().poll(context) {
-                return Poll::Ready(Some((nth, landed)));
+                return Poll::Ready(Some((asked, landed)));
+            }
+            asked += 1;
+            if began.elapsed() >= A_MOMENT {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
             }
         }
+        asked = 0;
         due.as_mut().poll(context).map(|()| None)
     })
     .await

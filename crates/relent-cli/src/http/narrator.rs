@@ -21,7 +21,7 @@ use crate::{
     guard::Told,
     json::{Object, millis},
     outer::{self, word},
-    screen, stderr,
+    redact, screen, stderr,
     talk::{self, Fault, TalkArgs, WORTH_TELLING},
 };
 use http::{Method, StatusCode};
@@ -264,6 +264,7 @@ impl Narrator {
         }
         if let Some(encoding) = &success.encoding {
             let tip = if ["gzip", "br"].contains(&encoding.as_str()) { "; --compressed undoes it" } else { "" };
+            let encoding = redact::within_reach(encoding);
             self.note(format_args!("the body is encoded ({encoding}), which was not asked for{tip}"));
         }
         match success.doubt {

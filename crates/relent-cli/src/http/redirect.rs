@@ -137,6 +137,7 @@ pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
 /// Where it leads, for people: of another host the name that is asked for, which has no letters that look like others, nor has
 /// what is no URL.
 pub(super) fn shown(from: &Url, location: &str) -> String {
+    let location = redact::within_reach(location);
     let url = from.join(location).ok().filter(|_| !has_no_port_behind_its_colon(location));
     let leads = url.as_ref().filter(|url| url.origin() != from.origin());
     // What is written out afterwards is known no more, nor is what an address was made of.
@@ -224,6 +225,10 @@ mod tests {
         ] {
             assert_eq!(shown(&from, location), told);
         }
+        // Nobody is kept looking for what is secret in so much.
+        let long = format!("http://other/{}", "x".repeat(20_000));
+        assert_eq!(shown(&from, &long), redact::HIDDEN);
+        assert_eq!(shown(&from, &long[..1000]), long[..1000]);
         let head = HeaderMap::from_iter([(
             header::LOCATION,
             HeaderValue::from_bytes("http://\u{430}:99999/".as_bytes()).unwrap(),

@@ -230,7 +230,9 @@ fn hidden<'a>(text: &'a str, known: &Known) -> Cow<'a, str> {
         for (form, shown) in &given.forms {
             left = left.saturating_sub(ASK + out.len());
             if left == 0 {
-                return Cow::Borrowed(HIDDEN);
+                // Its own words stand before what it quotes.
+                let own = text.find('"').map(|quote| hidden(&text[..quote], known).into_owned());
+                return Cow::Owned(own.unwrap_or_default() + HIDDEN);
             }
             if !out.contains(form) {
                 continue;

@@ -23,6 +23,7 @@ use crate::{
     talk::Fault,
 };
 use nix::sys::signal::Signal;
+use relent::Verdict;
 use std::{
     io::{self, IsTerminal},
     os::{fd::AsFd, unix::process::CommandExt},
@@ -67,8 +68,16 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
             let said = plan.verdicts.take(pid);
             let how = How::of(status);
             let verdict = said.about(how.code()).and_then(Result::ok);
+            // What it has left may take as long to end as the runs around have time.
+            let stands = match verdict {
+                Some(Verdict::Permanent | Verdict::Overloaded) => outer::nothing_again().is_ok(),
+                _ => {
+                    let _ = verdict.map(outer::heed);
+                    false
+                }
+            };
             let succeeds = |found| plan.is_enough && is_success(&how, found, verdict, plan.rules);
-            running.ended(status, &succeeds, signals).map(|ended| Ended { said, ..ended })
+            running.ended(status, &succeeds, signals).map(|ended| Ended { said, stands, ..ended })
         }
         Err(fault) => {
             running.fail(&mut child, signals);

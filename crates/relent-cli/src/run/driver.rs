@@ -70,8 +70,6 @@ pub(super) struct Finished {
     pub(super) exit: u8,
     /// Whether it has come to its end, of which whoever is above was told that it must not be begun anew: that is to be taken back.
     pub(super) has_run: bool,
-    /// Whether they have heard what that end means.
-    pub(super) is_told: bool,
     pub(super) output: Spool,
     /// Why there is no report, if one is wanted.
     pub(super) unreported: Option<Fault>,
@@ -91,6 +89,8 @@ struct History {
     have_waited: Vec<String>,
     /// Who has left it to us to say to the runs around that what they were at has come to its end.
     have_ended: Vec<String>,
+    /// Whether the runs around have heard that nothing is to be begun anew, before it was known what becomes of that end.
+    stands: bool,
     /// Whether the command has said what its end means.
     is_said: bool,
     /// Why there can be no other attempt, if what was kept for it was too much.
@@ -222,6 +222,9 @@ impl Driver<'_> {
                 Err(outcome) => return Ok(outcome),
             };
             outer::have_ended(&std::mem::take(&mut history.have_ended));
+            if std::mem::take(&mut history.stands) {
+                outer::take_back();
+            }
             // From now on it is our wait, and nobody's who was in it.
             outer::have_waited(&std::mem::take(&mut history.have_waited));
             if let Some(outcome) = wait(delay, call.attempt(), self.signals, &mut self.narrator, self.lease.as_deref())
@@ -373,6 +376,7 @@ impl Driver<'_> {
             }
         };
         history.is_at_it = ended.said.is_at_it();
+        history.stands = ended.stands;
         history.have_ended.extend(ended.said.take_ended());
         history.have_waited = ended.said.has_waited(history.successes > 0);
         history.is_said = is_said;
@@ -446,18 +450,17 @@ impl Driver<'_> {
             self.say_unheard(outer::say(verdict, exit));
             self.say_unheard(outer::say(verdict, How::TimedOut.code()));
         }
-        let mut is_told = false;
         match outcome {
             Outcome::Interrupted(_) => outer::was_ended(),
             Outcome::GaveUp(reason) => {
-                let told = outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit);
-                is_told = told.is_ok();
-                self.say_unheard(told);
-                if !is_told {
-                    outer::has_heeded();
-                }
+                self.say_unheard(outer::gave_up(reason, history.verdict.and_then(Verdict::pushback), exit));
+                outer::has_heeded();
             }
+            Outcome::Success => outer::has_heeded(),
             _ => outer::has_ended(exit),
+        }
+        if history.stands {
+            outer::take_back();
         }
         outer::have_waited(&history.have_waited);
         // If we were ended, and have not said what comes of that, the end of them is known to nobody but us.
@@ -486,7 +489,7 @@ impl Driver<'_> {
         });
         // Somebody was at something whose end nobody knows: that stands.
         let has_run = has_run && !history.is_at_it;
-        Finished { outcome, exit, has_run, is_told, output: history.output, unreported: reported.err() }
+        Finished { outcome, exit, has_run, output: history.output, unreported: reported.err() }
     }
 
     fn now(&self) -> Timestamp {

@@ -21,6 +21,8 @@ pub(super) struct Ended {
     pub(super) found: Found,
     /// What it wrote to `RELENT_VERDICT`.
     pub(super) said: Said,
+    /// Whether the runs around were told that nothing is to be begun anew: until it is known what becomes of its end, they may end us.
+    pub(super) stands: bool,
     /// Whether nobody reads what it writes.
     pub(super) nobody_reads: bool,
     /// Whether there can be no other attempt, since its output is out already.
@@ -47,6 +49,7 @@ impl Ended {
             output: Spool::default(),
             found: Found::default(),
             said: Said::default(),
+            stands: false,
             nobody_reads: false,
             went_out: false,
             is_held: false,

@@ -146,7 +146,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         lease: None,
     };
     let finished = driver.run(seed)?;
-    let Finished { exit: judged, has_run, is_told, .. } = finished;
+    let (judged, has_run) = (finished.exit, finished.has_run);
     let ended = exit(finished, &signals, limit.and_then(|limit| started.checked_add(limit)));
     // Whatever became of its output and its report, it has run.
     let code = ended.as_ref().map_or_else(Fault::code, |code| *code);
@@ -155,10 +155,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     }
     // Whoever has cut it off while it wrote may be the limit of who is above.
     if has_run && (code == judged || signals.ending().is_none()) {
-        match is_told {
-            true => outer::leave_it_to_the_nearest(true),
-            false => outer::take_back(),
-        }
+        outer::take_back();
     }
     ended.map(ExitCode::from)
 }

@@ -465,6 +465,7 @@ impl<'a> Running<'a> {
             output: out.output.unwrap_or_default(),
             found,
             said: Said::default(),
+            stands: false,
             nobody_reads: out.nobody_reads,
             went_out: out.went_out,
             is_held,

@@ -9,7 +9,7 @@ use crate::{
     brief,
     escape::escape,
     json::{Object, array, quoted},
-    redact::HIDDEN,
+    redact::within_reach,
     talk::{Fault, answer, wrap, write_out},
 };
 use relent::duration::Human;
@@ -154,12 +154,6 @@ impl Checked {
             .number("write_us", micros(self.write / 2));
         object.finish() + "\n"
     }
-}
-
-/// What a server says of itself is no longer than that; nobody is kept looking for what is secret in more.
-fn within_reach(text: &str) -> &str {
-    const LONGEST: usize = 16 << 10;
-    if text.len() > LONGEST { HIDDEN } else { text }
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// The text is no TOML, has a key or value that is not known, a name of more than 1000 bytes, or a policy that makes no sense; the error
+    /// The text is no TOML, has a key or value that is not known, a name of more than 1000 bytes, a URL of a store of more than 4096, or a policy that makes no sense; the error
     /// says where.
     pub fn parse(text: &str) -> Result<Config, ConfigError> {
         Config::parse_among(text, &[])

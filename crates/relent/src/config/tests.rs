@@ -130,6 +130,14 @@ fn a_name_is_no_longer_than_messages_are() {
     }
 }
 
+#[test]
+fn the_url_of_a_store_is_no_longer_than_a_path() {
+    let text = |length: usize| format!("[upstream.a]\nstore = \"sqlite:{}\"", "x".repeat(length - 7));
+    assert!(Config::parse(&text(4096)).is_ok());
+    let error = Config::parse(&text(4097)).unwrap_err();
+    assert_eq!((error.problem(), error.line()), ("a store's URL is longer than 4096 bytes", Some(2)));
+}
+
 /// A file that somebody else wrote cannot speak to the terminal, nor forge a line of the error.
 #[test]
 fn quoted_lines_and_words_are_escaped() {

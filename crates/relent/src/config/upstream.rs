@@ -138,10 +138,17 @@ pub(super) fn read(table: &DeTable<'_>) -> Read<UpstreamDraft> {
 /// The key of a file by which an upstream names its store; no flag of a part is called so.
 const STORE: &str = "store";
 
+/// No path is longer, nor is any server's URL: messages have it, without its password.
+const LONGEST: usize = 4096;
+
 /// The URL of the store that an upstream names.
 pub(super) fn store(table: &DeTable<'_>) -> Read<Option<String>> {
     let Some(value) = table.get(STORE) else { return Ok(None) };
     match value.get_ref() {
+        DeValue::String(url) if url.len() > LONGEST => Err((
+            value.span(),
+            BadSetting::new("a store's URL is longer than 4096 bytes", "store = \"sqlite:state.db\""),
+        )),
         DeValue::String(url) if !url.is_empty() => Ok(Some(url.clone().into_owned())),
         _ => Err((value.span(), BadSetting::new("store is the URL of one", "store = \"sqlite:state.db\""))),
     }

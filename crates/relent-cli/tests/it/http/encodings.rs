@@ -113,6 +113,9 @@ fn what_is_not_undone_is_said() {
     expect(&unpacked(&lines, "as it is"), 0, "as it is", &note("zstd, gzip"));
     let six = ["gzip"; 6].join(", ");
     expect(&unpacked(&[&format!("Content-Encoding: {six}")], "as it is"), 0, "as it is", &note(&six));
+    // Longer than anybody reads, or looks through.
+    let long = format!("Content-Encoding: {}", "x".repeat(20_000));
+    expect(&unpacked(&[&long], "as it is"), 0, "as it is", &note("***"));
 }
 
 /// To ask for a body as it is asks for none of the others, be it the user or what goes on with a part that does so.

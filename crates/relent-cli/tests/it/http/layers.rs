@@ -260,16 +260,12 @@ fn what_is_told_to_the_layer_above() {
         let server = Server::new(vec![reply]);
         said(&[&["http", "-q", "--max-attempts=1", &server.url("/")], flags].concat())
     };
-    let within = |between: &str| format!("exit 1-255: permanent; {between}exit 1-255: ended");
-    let success = "exit 1-255: permanent; exit 1-255: taken back";
-    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &["-d", "x"]), success);
+    let within = |between: &str| format!("exit 1-255: permanent; {between}exit 1-255: taken back");
+    assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &["-d", "x"]), within(""));
     assert_eq!(of_a_request(Reply::new(200, &[], "ok"), &[]), "");
     let overloaded = || Reply::new(503, &["Relent-Retry: no"], "");
     // From the head of the answer on.
-    assert_eq!(
-        of_a_request(overloaded(), &["-d", "x"]),
-        format!("exit 1-255: permanent; {}", within("exit 4: overloaded; "))
-    );
+    assert_eq!(of_a_request(overloaded(), &["-d", "x"]), within(&(within("exit 4: overloaded; ") + "; ")));
     assert_eq!(of_a_request(overloaded(), &[]), within("exit 4: overloaded; "));
     // What it knows of its end, and nobody knows of the request.
     let hangs = || Reply::nothing().hang();
@@ -280,7 +276,7 @@ fn what_is_told_to_the_layer_above() {
     let ended = of_a_request(hangs(), &["-d", "x", "--timeout", "300ms"]);
     assert_eq!(ended, within("exit 124: permanent; "));
     let run = ["run", "-q", "--max-attempts=1", "--", "sh", "-c"];
-    assert_eq!(said(&[&run[..], &["exit 0"]].concat()), success);
+    assert_eq!(said(&[&run[..], &["exit 0"]].concat()), within(""));
     assert_eq!(said(&[&run[..], &["exit 7"]].concat()), within("exit 7: permanent; "));
 }
 
@@ -368,6 +364,37 @@ fn nor_is_one_whose_end_the_run_in_between_has_not_passed_on() {
             let args = [&["run", "-q"], &THREE[..], &limits, &["--", "sh", "-c", &line]].concat();
             let outcome = finish(command(&Folder::new(), &args));
             assert_eq!((server.count(), outcome.code), (1, Some(124)), "{http}: {}", outcome.stderr);
+        }
+    }
+}
+
+/// What it copes with is no end of its own, nor of a run around that one, whoever ends it then.
+#[test]
+fn a_script_within_a_run_that_goes_on_after_a_request_is_judged_by_its_own_end() {
+    let never = || Reply::new(503, &["Relent-Retry: no"], "");
+    let later = || Reply::new(429, &["Retry-After: 900"], "");
+    let (copes, until) = ("HTTP || true; touch done", "until test -e done; do sleep 0.01; done; rm done");
+    let ended = format!("RUN sh -c '{copes}; sleep 9' & {until}; kill -TERM $!; wait $!; exit 7");
+    let of_two = ended.replace("RUN", "RUN RUN");
+    let out_of_time = format!("RUN sh -c '{copes}; sleep 9'");
+    // It fails while the end of its attempt is waited for, and the run goes on.
+    let late = "RUN sh -c '[ $RELENT_ATTEMPT = 2 ] && exit 0; (sleep 0.1; HTTP) & exit 9'; exit 7";
+    for (http, reply, lines) in [
+        ("-w x", Reply::status(404), vec![&*ended, late]),
+        ("", never(), vec![&*ended, &*of_two, &*out_of_time, late]),
+        ("--max-pushback=10ms", later(), vec![&*ended, late]),
+        ("-d x", Reply::status(404), vec![&*ended, &*of_two, &*out_of_time, late]),
+        ("-d x --max-pushback=10ms", later(), vec![&*ended]),
+    ] {
+        for line in lines {
+            let (server, folder) = (Server::new(vec![reply.clone()]), Folder::new());
+            let request = format!("{RELENT} http {http} {} >&2", server.url("/"));
+            let line = line.replace("HTTP", &request).replace("RUN", &format!("{RELENT} run -q --base=5ms --"));
+            let (limit, code) = if line.ends_with("sleep 9'") { ("1s", 124) } else { ("1m", 7) };
+            let (limit, line) = (format!("--attempt-timeout={limit}"), format!("echo >>ran; {line}"));
+            let args = [&["run", "-q", &limit, "--max-pushback=1s"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+            let outcome = finish(command(&folder, &args));
+            assert_eq!((folder.read("ran").len(), outcome.code), (3, Some(code)), "{line}: {}", outcome.stderr);
         }
     }
 }

@@ -470,7 +470,7 @@ fn a_verdict_is_written_to_a_file_of_ones_own_alone() {
     // Before it writes out what it has it says more, which it takes back then.
     let said = written("kept");
     let lines = said_in(&place.0.path().join("kept"));
-    assert_eq!(lines, ["exit 1-255: permanent", "exit 3: permanent", "exit 1-255: ended"]);
+    assert_eq!(lines, ["exit 1-255: permanent", "exit 3: permanent", "exit 1-255: taken back"]);
     fs::hard_link(place.0.path().join("kept"), place.0.path().join("other")).unwrap();
     assert_eq!(written("other"), said, "nothing more");
     fs::remove_file(place.0.path().join("other")).unwrap();
