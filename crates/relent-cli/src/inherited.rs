@@ -95,12 +95,15 @@ fn handed_out(number: i32) -> io::Result<File> {
 fn number(path: &Path) -> Option<i32> {
     use crate::links::{MOST, folder_of};
     use std::fs;
-    // By the number that `/proc` knows this process by, which is another in a namespace.
-    let ours = Path::new("/proc").join(fs::read_link("/proc/self").ok()?);
+    // By the number that `/proc`, wherever that is mounted, knows this process by, which is another in a namespace.
+    let is_ours = |mount: &Path, folder: &Path| {
+        rustix::fs::statfs(mount).is_ok_and(|mounted| mounted.f_type == rustix::fs::PROC_SUPER_MAGIC)
+            && fs::read_link(mount.join("self")).is_ok_and(|number| folder.starts_with(mount.join(number)))
+    };
     let mut path = path.to_owned();
     for _ in 0..MOST {
         let folder = folder_of(&path).canonicalize().ok()?;
-        if folder.starts_with(&ours) && folder.ends_with("fd") {
+        if folder.ends_with("fd") && folder.ancestors().any(|mount| is_ours(mount, &folder)) {
             return path.file_name()?.to_str()?.parse().ok();
         }
         path = folder.join(fs::read_link(folder.join(path.file_name()?)).ok()?);

@@ -210,8 +210,9 @@ pub(crate) fn have_waited(speakers: &[String]) {
 
 /// Waits, where somebody is told what comes of this process, for a signal by which the same one may be ending it who has ended those beside it:
 /// what they have heard stands, then.
-pub(crate) fn wait_to_be_ended() {
-    if listener().is_some() {
+pub(crate) fn wait_to_be_ended(stands: bool) {
+    let Asked { until, never } = *asked();
+    if listener().is_some() && (stands || never || until.is_some()) {
         thread::sleep(HEARD_OUT);
     }
 }

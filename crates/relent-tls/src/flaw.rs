@@ -18,6 +18,8 @@ pub enum Flaw {
     Authoritys,
     /// It is of version 1, which says nothing of what it is for: it can be trusted as itself alone.
     Version1,
+    /// It comes with so many others that nobody finds a way through them to an authority.
+    TooMany,
     /// One of those between it and an authority that is trusted may not sign it, or may not stand there.
     Signers,
 }
@@ -30,6 +32,7 @@ impl Flaw {
         match other.0.downcast_ref()? {
             Error::CaUsedAsEndEntity => Some(Flaw::Authoritys),
             Error::UnsupportedCertVersion => Some(Flaw::Version1),
+            Error::MaximumPathBuildCallsExceeded | Error::MaximumSignatureChecksExceeded => Some(Flaw::TooMany),
             Error::EndEntityUsedAsCa | Error::PathLenConstraintViolated => Some(Flaw::Signers),
             _ => None,
         }
@@ -41,6 +44,7 @@ impl fmt::Display for Flaw {
         f.write_str(match self {
             Flaw::Authoritys => "it is that of an authority, and not one that is trusted",
             Flaw::Version1 => "it is of version 1, and not trusted as itself",
+            Flaw::TooMany => "it comes with more certificates than any chain has",
             Flaw::Signers => "who signed it may not sign for it",
         })
     }

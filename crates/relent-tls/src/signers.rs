@@ -8,7 +8,7 @@ use rustls::{
     pki_types::{CertificateDer, SignatureVerificationAlgorithm, UnixTime},
     server::ParsedCertificate,
 };
-use std::{ptr, sync::Arc};
+use std::{borrow::Cow, ptr, sync::Arc};
 use webpki::{EndEntityCert, Error, KeyUsage, VerifiedPath};
 
 /// Those that are believed and may sign for others.
@@ -42,6 +42,7 @@ impl Signers {
         algorithms: &[&dyn SignatureVerificationAlgorithm],
     ) -> Result<(), rustls::Error> {
         let parsed = ParsedCertificate::try_from(certificate)?;
+        let intermediates = &*above(certificate, intermediates)?;
         verify_server_cert_signed_by_trust_anchor(&parsed, &self.authorities, intermediates, now, algorithms)?;
         if intermediates.is_empty() {
             return Ok(());
@@ -69,6 +70,32 @@ impl Signers {
             false => Err(Error::PathLenConstraintViolated),
         }
     }
+}
+
+/// The most certificates that may be on the ways from a server to an authority: with more there are more ways than anybody has time for.
+const MOST: usize = 16;
+
+/// Those that a server has sent that may be on a way, by their names: some send all authorities that they know.
+fn above<'a>(
+    certificate: &CertificateDer<'_>,
+    sent: &'a [CertificateDer<'a>],
+) -> Result<Cow<'a, [CertificateDer<'a>]>, rustls::Error> {
+    if sent.len() <= MOST {
+        return Ok(Cow::Borrowed(sent));
+    }
+    let server = EndEntityCert::try_from(certificate).map_err(wrong)?;
+    let mut left: Vec<_> = sent.iter().filter_map(|one| Some((one, EndEntityCert::try_from(one).ok()?))).collect();
+    let (mut above, mut issuers) = (Vec::new(), vec![server.issuer().to_vec()]);
+    while let Some(issuer) = issuers.pop() {
+        for (one, parsed) in left.extract_if(.., |(_, parsed)| parsed.subject() == issuer) {
+            issuers.push(parsed.issuer().to_vec());
+            above.push(one.clone());
+        }
+        if above.len() > MOST {
+            return Err(wrong(Error::MaximumPathBuildCallsExceeded));
+        }
+    }
+    Ok(Cow::Owned(above))
 }
 
 fn wrong(error: Error) -> rustls::Error {

@@ -119,7 +119,7 @@ impl Above {
                 return;
             }
             Ending::Done => return self.take_back(),
-            Ending::ReaderGone => outer::wait_to_be_ended(),
+            Ending::ReaderGone => outer::wait_to_be_ended(stands),
             Ending::Failed | Ending::CutShort | Ending::OutOfTime => {}
         }
         let is_told = || {

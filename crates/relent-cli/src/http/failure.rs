@@ -379,6 +379,7 @@ fn certificate(error: &rustls::CertificateError) -> (String, &'static str) {
         let hint = match flaw {
             Flaw::Authoritys | Flaw::Signers => AUTHORITY,
             Flaw::Version1 => ITSELF,
+            Flaw::TooMany => ANY,
         };
         return (flaw.to_string(), hint);
     }

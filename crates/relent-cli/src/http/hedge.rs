@@ -121,6 +121,8 @@ impl<'a> Race<'a> {
                                 }
                                 HedgeStep::Wait => {
                                     self.narrator.failed_beside(lost, &failure);
+                                    // Signals and limits come first.
+                                    tokio::task::yield_now().await;
                                     continue;
                                 }
                                 HedgeStep::Start => Some((lost, failure, trail)),

@@ -166,6 +166,26 @@ fn chain(settings: &[CertificateParams]) -> (CertificateDer<'static>, Vec<Certif
     (root, sent)
 }
 
+/// Some servers send all authorities that they know; of so many that may be on the way nobody tries all ways.
+#[test]
+fn however_many_certificates_come_with_one_no_more_are_looked_at_than_a_chain_has() {
+    let (root, sent) = chain(&["root", "a", "b"].map(|name| params(name, &[], CA)));
+    let verifier = Verifier::of(vec![root]);
+    let judged = |others: Vec<CertificateDer<'static>>| {
+        let all = [others, sent[1..].to_vec()].concat();
+        let name = ServerName::try_from("localhost").unwrap();
+        verifier.verify_server_cert(&sent[0], &all, &name, &[], UnixTime::now()).map(|_| ())
+    };
+    let many = |count: usize, name: &dyn Fn(usize) -> String| {
+        let made = (0..count).map(|nth| own(params(&name(nth), &[], CA)));
+        made.collect::<Vec<CertificateDer<'static>>>()
+    };
+    assert_eq!(judged(many(60, &|nth| format!("somebody {nth}"))), Ok(()));
+    assert_eq!(judged(many(3, &|_| "a".to_owned())), Ok(()));
+    let Err(rustls::Error::InvalidCertificate(wrong)) = judged(many(20, &|_| "a".to_owned())) else { panic!() };
+    assert_eq!(Flaw::of(&wrong), Some(Flaw::TooMany));
+}
+
 /// Who is believed to sign for servers alone has not let those whom it signed sign for anybody.
 #[test]
 fn no_more_authorities_stand_below_one_than_it_says() {

@@ -208,7 +208,9 @@ fn what_a_process_has_is_found_wherever_its_folder_is_mounted() {
             unshare -m sh -c 'mount -t tmpfs none own && echo there >own/got && exec sleep 60' & pid=$!
             until test -e $1/$pid/root$here/own/got; do sleep 0.01; done
             \"$0\" http -o $1/$pid/root$here/own/got \"$2\" && cat $1/$pid/root$here/own/got
-            \"$0\" http -o $1/self/fd/1 \"$2\" | cat; kill $pid";
+            \"$0\" http -o $1/self/fd/1 \"$2\" | cat; kill $pid
+            { echo before; \"$0\" run -q --report $1/self/fd/1 -- echo command; echo after; } >log
+            head -n 1 log; tail -n 1 log; grep -c '^{.*}$' log";
         command.args(["-m", "sh", "-c", line, env!("CARGO_BIN_EXE_relent"), way, &server.url("/")]);
         command.current_dir(folder.path());
         let outcome = super::finish(command);
@@ -216,7 +218,8 @@ fn what_a_process_has_is_found_wherever_its_folder_is_mounted() {
             eprintln!("SKIPPED what_a_process_has_is_found_wherever_its_folder_is_mounted: it takes root");
             return;
         }
-        assert_eq!((&*outcome.stdout, folder.path().join("own/got").exists()), ("newnew", false), "{way}: {outcome:?}");
+        let told = "newnewbefore\nafter\n1\n";
+        assert_eq!((&*outcome.stdout, folder.path().join("own/got").exists()), (told, false), "{way}: {outcome:?}");
     }
 }
 
