@@ -200,7 +200,7 @@ async fn first_of(flights: &mut [Flight<'_>], due: impl Future<Output = ()>) -> 
     const A_MOMENT: Duration = Duration::from_millis(50);
     let (mut due, mut asked) = (pin!(due), 0);
     poll_fn(|context| {
-        let began = Instant::now();
+        let (began, is_round) = (Instant::now(), asked == 0);
         while let Some(flight) = flights.get_mut(asked) {
             if let Poll::Ready(landed) = flight.run.as_mut().poll(context) {
                 return Poll::Ready(Some((asked, landed)));
@@ -212,6 +212,11 @@ async fn first_of(flights: &mut [Flight<'_>], due: impl Future<Output = ()>) -> 
             }
         }
         asked = 0;
+        // Those before it have been woken by now, perhaps.
+        if !is_round {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         due.as_mut().poll(context).map(|()| None)
     })
     .await

@@ -77,7 +77,15 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
                 }
             };
             let succeeds = |found| plan.is_enough && is_success(&how, found, verdict, plan.rules);
-            running.ended(status, &succeeds, signals).map(|ended| Ended { said, stands, ..ended })
+            let ended = running.ended(status, &succeeds, signals);
+            if ended.is_err() {
+                // What we end with is another thing.
+                outer::has_heeded();
+                if stands {
+                    outer::take_back();
+                }
+            }
+            ended.map(|ended| Ended { said, stands, ..ended })
         }
         Err(fault) => {
             running.fail(&mut child, signals);

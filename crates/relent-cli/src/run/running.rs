@@ -459,7 +459,7 @@ impl<'a> Running<'a> {
         }
         let interrupted = end.interrupted(&came, is_gone);
         Ok(Ended {
-            unread: (how == How::TimedOut && !end.is_told()).then(|| end.how.clone()),
+            unread: (how != end.how && !end.is_told()).then(|| end.how.clone()),
             how,
             ran,
             output: out.output.unwrap_or_default(),

@@ -368,6 +368,22 @@ fn nor_is_one_whose_end_the_run_in_between_has_not_passed_on() {
     }
 }
 
+/// Its command has ended, and said what that means; only its output is not read.
+#[test]
+fn nor_is_one_whose_run_is_ended_while_it_waits_for_a_reader() {
+    let run = format!("{RELENT} run -q --");
+    let inner = "sh -c 'HTTP METHOD URL; rc=$?; head -c 70000 /dev/zero >&2; exit $rc'";
+    for (method, count) in [("-d x", 1), ("", 1)] {
+        let server = Server::new(vec![Reply::status(404)]);
+        let request = format!("{RELENT} http -q {method} {}", server.url("/"));
+        let line = format!("timeout 0.7 {run} {inner} 2>&1 >/dev/null | {{ sleep 1; cat; }} >/dev/null; exit 124");
+        let line = line.replace("HTTP METHOD URL", &request);
+        let args = [&["run", "-q"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&Folder::new(), &args));
+        assert_eq!((server.count(), outcome.code), (count, Some(124)), "{line}: {}", outcome.stderr);
+    }
+}
+
 /// What it copes with is no end of its own, nor of a run around that one, whoever ends it then.
 #[test]
 fn a_script_within_a_run_that_goes_on_after_a_request_is_judged_by_its_own_end() {
@@ -379,8 +395,10 @@ fn a_script_within_a_run_that_goes_on_after_a_request_is_judged_by_its_own_end()
     let out_of_time = format!("RUN sh -c '{copes}; sleep 9'");
     // It fails while the end of its attempt is waited for, and the run goes on.
     let late = "RUN sh -c '[ $RELENT_ATTEMPT = 2 ] && exit 0; (sleep 0.1; HTTP) & exit 9'; exit 7";
+    let has_failed =
+        "RUN --stream --retry-on-output z -- sh -c 'HTTP; c=$?; (sleep 0.1; echo x) & exit $c' >/dev/full; exit 7";
     for (http, reply, lines) in [
-        ("-w x", Reply::status(404), vec![&*ended, late]),
+        ("-w x", Reply::status(404), vec![&*ended, late, has_failed]),
         ("", never(), vec![&*ended, &*of_two, &*out_of_time, late]),
         ("--max-pushback=10ms", later(), vec![&*ended, late]),
         ("-d x", Reply::status(404), vec![&*ended, &*of_two, &*out_of_time, late]),
@@ -389,7 +407,8 @@ fn a_script_within_a_run_that_goes_on_after_a_request_is_judged_by_its_own_end()
         for line in lines {
             let (server, folder) = (Server::new(vec![reply.clone()]), Folder::new());
             let request = format!("{RELENT} http {http} {} >&2", server.url("/"));
-            let line = line.replace("HTTP", &request).replace("RUN", &format!("{RELENT} run -q --base=5ms --"));
+            let line = line.replace("HTTP", &request).replace("RUN --stream", &format!("{RELENT} run -q --stream"));
+            let line = line.replace("RUN", &format!("{RELENT} run -q --base=5ms --"));
             let (limit, code) = if line.ends_with("sleep 9'") { ("1s", 124) } else { ("1m", 7) };
             let (limit, line) = (format!("--attempt-timeout={limit}"), format!("echo >>ran; {line}"));
             let args = [&["run", "-q", &limit, "--max-pushback=1s"], &THREE[..], &["--", "sh", "-c", &line]].concat();
