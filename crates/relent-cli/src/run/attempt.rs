@@ -70,7 +70,10 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
             let verdict = said.about(how.code()).and_then(Result::ok);
             // What it has left may take as long to end as the runs around have time.
             let stands = match verdict {
-                Some(Verdict::Permanent | Verdict::Overloaded) => outer::nothing_again().is_ok(),
+                // Some of them may have heard it.
+                Some(Verdict::Permanent | Verdict::Overloaded) => {
+                    outer::nothing_again().inspect_err(|_| outer::was_not_begun()).is_ok()
+                }
                 _ => {
                     let _ = verdict.map(outer::heed);
                     false
