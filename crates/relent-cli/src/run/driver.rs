@@ -91,6 +91,8 @@ struct History {
     have_ended: Vec<String>,
     /// Whether the runs around have heard that nothing is to be begun anew, before it was known what becomes of that end.
     stands: bool,
+    /// Whether the command had succeeded, and all that was missing is that its output was read.
+    is_done: bool,
     /// Whether the command has said what its end means.
     is_said: bool,
     /// Why there can be no other attempt, if what was kept for it was too much.
@@ -379,13 +381,12 @@ impl Driver<'_> {
         history.stands = ended.stands;
         history.have_ended.extend(ended.said.take_ended());
         history.have_waited = ended.said.has_waited(history.successes > 0);
+        history.is_done = ended.unread == Some(How::Exited(0));
         history.is_said = is_said;
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
         history.last_one = match () {
             () if ended.went_out => Some("its output is out already"),
-            () if ended.unread == Some(How::Exited(0)) => {
-                Some("the command had exited with 0, and its output was not read")
-            }
+            () if history.is_done => Some("the command had exited with 0, and its output was not read"),
             () if !self.input.is_whole() => Some("its input was too long to be kept"),
             () => None,
         };
@@ -441,7 +442,8 @@ impl Driver<'_> {
         let exit = exit_code(outcome, history.last.as_ref().map(|(how, _)| how));
         let has_run = matches!(outcome, Outcome::Success | Outcome::GaveUp(_));
         let is_final = |verdict: &Verdict| matches!(verdict, Verdict::Permanent | Verdict::Overloaded);
-        let known = history.verdict.filter(|verdict| history.is_said && !has_run && is_final(verdict));
+        let known = history.verdict.filter(|verdict| history.is_said && is_final(verdict));
+        let known = known.or(history.is_done.then_some(Verdict::Permanent)).filter(|_| !has_run);
         // What has run, or is under way, must not be begun anew for what ends us from here on.
         if has_run || history.is_at_it {
             self.say_unheard(outer::nothing_again());
