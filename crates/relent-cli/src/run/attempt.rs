@@ -68,14 +68,14 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
             let said = plan.verdicts.take(pid);
             let how = How::of(status);
             let verdict = said.about(how.code()).and_then(Result::ok);
-            // What it has left may take as long to end as the runs around have time.
-            let stands = match verdict {
+            // What it has left may take as long to end as the runs around have time. Of who was told to end another end is judged.
+            let stands = match verdict.filter(|_| !running.was_told()) {
                 // Some of them may have heard it.
                 Some(Verdict::Permanent | Verdict::Overloaded) => {
                     outer::nothing_again().inspect_err(|_| outer::was_not_begun()).is_ok()
                 }
-                _ => {
-                    let _ = verdict.map(outer::heed);
+                known => {
+                    let _ = known.map(outer::heed);
                     false
                 }
             };

@@ -362,6 +362,11 @@ impl<'a> Running<'a> {
         self.out.iter_mut().chain(&mut self.err)
     }
 
+    /// Whether the command was told to end, or may have been.
+    pub(super) fn was_told(&self) -> bool {
+        self.told.is_some() || self.is_lease_lost()
+    }
+
     /// What came of it, with what it has left; whether it is a success depends on what is found in its output.
     pub(super) fn ended(
         mut self,

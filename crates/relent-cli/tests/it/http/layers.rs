@@ -419,6 +419,21 @@ fn a_script_within_a_run_that_goes_on_after_a_request_is_judged_by_its_own_end()
     }
 }
 
+/// Of an attempt that took too long that counts, and no word about the signal that has ended its command.
+#[test]
+fn what_was_said_of_another_end_is_not_told_to_a_run_around() {
+    for word in ["after 10m", "permanent"] {
+        let folder = Folder::new();
+        let inner = format!("echo \"exit 143: {word}\" >>$RELENT_VERDICT; sleep 9");
+        let line = format!(
+            "echo >>ran; timeout 0.6 {RELENT} run -q --attempt-timeout=200ms --base=9s --jitter=none -- sh -c '{inner}'; exit 7"
+        );
+        let args = [&["run", "-q", "--max-pushback=1s"], &THREE[..], &["--", "sh", "-c", &line]].concat();
+        let outcome = finish(command(&folder, &args));
+        assert_eq!((folder.read("ran").len(), outcome.code), (3, Some(7)), "{word}: {}", outcome.stderr);
+    }
+}
+
 /// Whatever the folder for temporary files is called.
 #[test]
 fn nor_is_one_that_was_told_in_a_folder_with_a_colon() {
