@@ -93,11 +93,11 @@ fn handed_out(number: i32) -> io::Result<File> {
 /// Which descriptor of ours it is. The last link is the system's alone to follow.
 #[cfg(target_os = "linux")]
 fn number(path: &Path) -> Option<i32> {
-    use crate::links::{MOST, folder_of};
+    use crate::links::{MOST, folder_of, has_processes};
     use std::fs;
     // By the number that `/proc`, wherever that is mounted, knows this process by, which is another in a namespace.
     let is_ours = |mount: &Path, folder: &Path| {
-        rustix::fs::statfs(mount).is_ok_and(|mounted| mounted.f_type == rustix::fs::PROC_SUPER_MAGIC)
+        has_processes(mount)
             && fs::read_link(mount.join("self")).is_ok_and(|number| folder.starts_with(mount.join(number)))
     };
     let mut path = path.to_owned();

@@ -11,6 +11,8 @@
 mod mounted;
 mod place;
 
+#[cfg(target_os = "linux")]
+pub(crate) use mounted::has_processes;
 pub(crate) use place::{Place, folder_of, is_one};
 
 use crate::access;
@@ -137,7 +139,7 @@ pub(crate) fn follow(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static
                     continue;
                 }
                 if mounted::leads_nowhere(&found) {
-                    return Err(Errno::LOOP.into());
+                    return Err(io::Error::other("no link is followed there (nosymfollow)"));
                 }
                 links += 1;
                 if links > MOST {

@@ -231,6 +231,14 @@ pub(crate) fn take_back() {
     let _ = tell_all(&line(TAKEN_BACK, ENDS));
 }
 
+/// Takes back all of it: what was asked and, if it `stands`, what [`nothing_again`] has said.
+pub(crate) fn take_all_back(stands: bool) {
+    has_heeded();
+    if stands {
+        take_back();
+    }
+}
+
 /// Takes back what was asked and, if it `stands`, what [`nothing_again`] has said, in the nearest run alone, which knows what our end means and passes
 /// that on if it goes on: the limit that has ended us may be that of a run around it, which would begin anew before it hears of that.
 pub(crate) fn leave_it_to_the_nearest(stands: bool) {

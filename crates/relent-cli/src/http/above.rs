@@ -118,7 +118,7 @@ impl Above {
                 }
                 return;
             }
-            Ending::Done => return self.take_back(),
+            Ending::Done => return outer::take_all_back(stands),
             Ending::ReaderGone => outer::wait_to_be_ended(stands),
             Ending::Failed | Ending::CutShort | Ending::OutOfTime => {}
         }
@@ -130,7 +130,7 @@ impl Above {
             match end {
                 // That of a run further out, too, mostly.
                 Ending::OutOfTime => outer::leave_it_to_the_nearest(stands),
-                _ => self.take_back(),
+                _ => outer::take_all_back(stands),
             }
             return;
         }
@@ -139,14 +139,6 @@ impl Above {
         }
         // Who does not hear it takes what may be sent again for what it is.
         if stands && may_begin_anew {
-            outer::take_back();
-        }
-    }
-
-    /// Takes back all that was told: it has become the end that is known.
-    fn take_back(&self) {
-        outer::has_heeded();
-        if self.stands.get() {
             outer::take_back();
         }
     }

@@ -1,11 +1,24 @@
 //! What is mounted where a path leads through, and decides how it goes on.
 
+#[cfg(target_os = "linux")]
+use std::path::Path;
 use std::{fs::File, os::fd::BorrowedFd};
 
 /// Whether a folder is of a `/proc`, wherever that is mounted: its links are the system's, and lead where their text does not.
 #[cfg(target_os = "linux")]
 pub(super) fn is_of_processes(folder: BorrowedFd<'_>) -> bool {
-    rustix::fs::fstatfs(folder).is_ok_and(|mounted| mounted.f_type == rustix::fs::PROC_SUPER_MAGIC)
+    rustix::fs::fstatfs(folder).is_ok_and(|mounted| is_proc(&mounted))
+}
+
+/// The same of one that is named.
+#[cfg(target_os = "linux")]
+pub(crate) fn has_processes(folder: &Path) -> bool {
+    rustix::fs::statfs(folder).is_ok_and(|mounted| is_proc(&mounted))
+}
+
+#[cfg(target_os = "linux")]
+fn is_proc(mounted: &rustix::fs::StatFs) -> bool {
+    mounted.f_type == rustix::fs::PROC_SUPER_MAGIC
 }
 
 /// Whether the system follows no link there (`nosymfollow`), whoever asks.

@@ -83,10 +83,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
             let ended = running.ended(status, &succeeds, signals);
             if ended.is_err() {
                 // What we end with is another thing.
-                outer::has_heeded();
-                if stands {
-                    outer::take_back();
-                }
+                outer::take_all_back(stands);
             }
             ended.map(|ended| Ended { said, stands, ..ended })
         }

@@ -315,8 +315,8 @@ impl Config {
         self.upstreams.keys().map(String::as_str)
     }
 
-    /// The URL of the store by which the processes that call an upstream share what they know of it, if the file names one.
-    /// The library passes it on: who has such a store asks it (`relent run` does).
+    /// The URL of the store by which the processes that call an upstream share what they know of it, if the file names one;
+    /// at most 4096 bytes. The library passes it on: who has such a store asks it (`relent run` does).
     ///
     /// ```
     /// use relent::config::Config;
