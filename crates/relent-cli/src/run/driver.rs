@@ -474,7 +474,9 @@ impl Driver<'_> {
             if outcome == Outcome::LeaseLost {
                 lease.say_lost(&|text| self.narrator.remark(text));
             }
-            lease.end(matches!(outcome, Outcome::Interrupted(_)), self.signals, &self.narrator);
+            // What has ended nothing, since the command was through, is a wish all the same.
+            let is_interrupted = matches!(outcome, Outcome::Interrupted(_)) || self.signals.ending().is_some();
+            lease.end(is_interrupted, self.signals, &self.narrator);
         }
         if let Some(told) = self.guard.told(self.now()) {
             self.narrator.upstream(&told);
