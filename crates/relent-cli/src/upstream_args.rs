@@ -193,7 +193,7 @@ A hedge is for relent http, and there for what may run twice at once: GET, HEAD,
 requests with an --idempotency-key.
 
 One relent run is one process, and shares none of it with others: its budget bounds its own retries.
-With store = \"sqlite:FILE\" beside it, or --upstream NAME --store URL, all processes share budget,
-breaker and rate: a thousand cron jobs do not storm. relent upstream shows what they know, relent
-explain what an upstream allows.
+With store = \"sqlite:FILE\" beside it, which relent store migrate makes, or --upstream NAME
+--store URL, all processes share budget, breaker and rate: a thousand cron jobs do not storm.
+relent upstream shows what they know, relent explain what an upstream allows.
 ";

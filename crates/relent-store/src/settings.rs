@@ -36,17 +36,21 @@ pub(crate) fn text(value: &str) -> String {
     decoded.map_or_else(|| value.into(), |(text, _)| text.into_owned())
 }
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+const MAKES: &str =
+    "relent store migrate makes it, and so does the first command that uses it by --store or RELENT_STORE";
+
 /// There is no store, and none was to be made.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn missing(what: &str) -> Error {
-    Error::new(ErrorKind::Missing, what).hint("the first command that uses it makes it, or relent store migrate")
+    Error::new(ErrorKind::Missing, what).hint(MAKES)
 }
 
 /// The store is of this version, and was not to be changed.
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn too_old(version: impl std::fmt::Display, ours: impl std::fmt::Display) -> Error {
     let what = format!("the store has tables of version {version}, and this relent works with those of version {ours}");
-    let hint = "relent store migrate brings them up to date, and so does the first command that uses the store";
+    let hint = "relent store migrate brings them up to date, and so does the first command that uses it by --store or RELENT_STORE";
     Error::new(ErrorKind::TooOld, what).hint(hint)
 }
 

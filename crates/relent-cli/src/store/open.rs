@@ -27,7 +27,7 @@ pub(crate) enum IfMissing {
     Make,
     /// Also in the database of another program.
     MakeAnywhere,
-    /// It is left as it is, and said: for who only wants to look.
+    /// It is left as it is, and said: for who only wants to look, or has it from a policy file.
     Say,
 }
 

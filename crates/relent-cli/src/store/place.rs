@@ -43,7 +43,7 @@ pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
     of_ours(any_url(given)?)
 }
 
-/// The same, for who only wants to look: nothing is made, neither a folder nor a file nor tables, and none are brought up to date.
+/// The same, if nothing is to be made, neither a folder nor a file nor tables, and none brought up to date.
 ///
 /// # Errors
 ///
@@ -60,10 +60,23 @@ pub(crate) fn url_to_look(given: Option<&str>) -> Result<String, Fault> {
 ///
 /// As of [`url`].
 pub(crate) fn url_and_cautions(given: Option<&str>) -> Result<(String, Vec<String>), Fault> {
-    let url = url(given)?;
+    Ok(cautioned(given, url(given)?))
+}
+
+/// The same of a store that a policy file names, and nobody else. It is used as it is there: who wrote the file has no say in what is
+/// made, and where. A store has names of theirs in it, and some files count by being there.
+///
+/// # Errors
+///
+/// As of [`url`].
+pub(crate) fn of_a_file(named: &str) -> Result<(String, Vec<String>), Fault> {
+    Ok(cautioned(Some(named), url_to_look(Some(named))?))
+}
+
+fn cautioned(given: Option<&str>, url: String) -> (String, Vec<String>) {
     let cautions = if believes_all(&url) { vec![] } else { cautions(given, &url) };
     let cautions = cautions.into_iter().map(|caution| format!("store {}: {caution}", shown(&url))).collect();
-    Ok((url, cautions))
+    (url, cautions)
 }
 
 /// Looks for a store on a thread that is left alone when it is too late, or a moment after a signal: a file system that is silent, as one

@@ -102,7 +102,8 @@ Processes share an upstream by a store that the policy file names:
   breaker = { consecutive = 5, open_for = \"30s\" }
   store = \"sqlite:/var/lib/jobs/state.db\"
 
-Then every relent run on it (--upstream bank, or by its policy) counts with all others.
+Then every relent run on it (--upstream bank, or by its policy) counts with all others, once
+relent store migrate --store sqlite:/var/lib/jobs/state.db has made it: the file alone makes none.
 
 Examples:
   relent upstream --policy jobs.toml

@@ -46,7 +46,8 @@ pub(crate) fn run(args: &Args) -> ExitCode {
 fn hold(hand: &Hand, held: Option<Held>) -> Result<ExitCode, Fault> {
     let name = &hand.name;
     let to = of_the_file(&hand.to, hand.policy.as_deref(), Some(&name.to_string()))?;
-    let url = with(&to, IfMissing::Make, async |url, store| store.hold(name, held).await.map(|()| url))?;
+    let missing = if to.store == hand.to.store { IfMissing::Make } else { IfMissing::Say };
+    let url = with(&to, missing, async |url, store| store.hold(name, held).await.map(|()| url))?;
     let (word, what) = match held {
         Some(Held::Open) => ("open", "is held open: no attempt is let through"),
         Some(Held::Closed) => ("closed", "is held closed: every attempt is let through"),
@@ -145,11 +146,15 @@ pub(crate) fn sharing_of(
     for said in described.used.as_deref().into_iter().chain(no_store).chain(described.no_hedge.as_deref()) {
         talk::remark(talk, said);
     }
-    let Some(url) = flag.or(described.store.as_deref()) else { return Ok(None) };
+    let (url, look): (_, fn(&str) -> _) = match (flag, described.store.as_deref()) {
+        (Some(flag), _) => (flag, |url| place::url_and_cautions(Some(url))),
+        (None, Some(named)) => (named, place::of_a_file),
+        (None, None) => return Ok(None),
+    };
     let name = &described.name;
     let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;
     let given = url.to_owned();
-    let found = place::in_time(move || place::url_and_cautions(Some(&given)), deadline, &Ear::default())?;
+    let found = place::in_time(move || look(&given), deadline, &Ear::default())?;
     let (url, cautions) = found.ok_or_else(|| place::silent(Some(url)).exit(OUT_OF_TIME))??;
     // One that is away may come back, and one that is none never.
     relent_store::Any::check(&url).map_err(|error| fault(&url, &error))?;

@@ -10,7 +10,7 @@ use crate::{
     store::{counted, latest},
 };
 use relent::{Reason, duration::Human};
-use relent_store::{Booking, Delta, Engine, Error, Key, Nonce, Shared, Store};
+use relent_store::{Booking, Delta, Engine, Error, ErrorKind, Key, Nonce, Shared, Store};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
     thread,
@@ -98,10 +98,10 @@ impl Sharing {
                         }
                         match &store {
                             Some(store) => store.engine().merge(&delta).await,
-                            None => Err(Error::new(relent_store::ErrorKind::Unavailable, "it is not open")),
+                            None => Err(Error::new(ErrorKind::Unavailable, "it is not open")),
                         }
                     };
-                    let slow = |_| Err(Error::new(relent_store::ErrorKind::Timeout, "it does not answer"));
+                    let slow = |_| Err(Error::new(ErrorKind::Timeout, "it does not answer"));
                     tokio::time::timeout(AT_THE_ENDS, asked).await.unwrap_or_else(slow)
                 });
                 if tell.send((seq, answer)).is_err() {
@@ -289,7 +289,7 @@ impl Sharing {
                     }
                     return Some(shared);
                 }
-                Ok((_, Err(error))) => return self.alone(&error.to_string()),
+                Ok((_, Err(error))) => return self.alone(&why(&error)),
                 Err(_) => break,
             }
         }
@@ -306,6 +306,16 @@ impl Sharing {
         }
         None
     }
+}
+
+/// Why a store is away. One that is not there, or of an older relent, stays so until somebody does something about it.
+fn why(error: &Error) -> String {
+    let does = match error.kind() {
+        ErrorKind::Missing => "makes it",
+        ErrorKind::TooOld => "brings them up to date",
+        _ => return error.to_string(),
+    };
+    format!("{error}; relent store migrate --store URL {does}, the policy file alone does not")
 }
 
 /// Tells what is left to tell, and ends when the store is closed: a log of SQLite's that is left shuts out others. One that is away is not

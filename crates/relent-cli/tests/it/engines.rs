@@ -108,7 +108,7 @@ fn who_only_looks_into_a_postgres_makes_nothing() {
     let url = server.url();
     let until = Instant::now() + Duration::from_secs(20);
     let none = "there is no store in it: it has none of its tables\n\
-                hint: the first command that uses it makes it, or relent store migrate\n";
+                hint: relent store migrate makes it, and so does the first command that uses it by --store or RELENT_STORE\n";
     let is_up = || store(&["show"], &url).stderr.ends_with(none);
     while !is_up() {
         assert!(Instant::now() < until, "{:?}", store(&["show"], &url));

@@ -243,6 +243,9 @@ fn names_of_a_policy_file_tell_no_password() {
         );
         let folder = Folder::new().file("p.toml", &file);
         let two = Folder::new().file("p.toml", &format!("{file}[policy.other]\nbase = '1s'\n[upstream.other]\n"));
+        for folder in [&folder, &two] {
+            assert_eq!(folder.relent(&["store", "migrate", "--store", "sqlite:s.db"]).code, Some(0));
+        }
         for command in [
             &["run", "-v", "--policy", "p.toml", "--", "false"][..],
             &["run", "-v", "--json", "--policy", "p.toml", "--", "false"],

@@ -45,7 +45,14 @@ store = \"sqlite:state.db\"
 ";
 
 fn folder() -> Folder {
-    Folder::new().file("relent.toml", FILE)
+    made(Folder::new().file("relent.toml", FILE))
+}
+
+/// With the store that the file names, which nobody makes who has it from there.
+fn made(folder: Folder) -> Folder {
+    let outcome = folder.relent(&["store", "migrate", "--store", "sqlite:state.db"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    folder
 }
 
 fn start(folder: &Folder, policy: &str, script: &str) -> Child {
@@ -286,16 +293,64 @@ fn the_store_of_a_file_that_was_found_is_left_out() {
     assert!(upstream.stderr.contains(said) && folder.names() == ["relent.toml"], "{upstream:?}");
     // A policy of it is used, too, which is said, or none.
     let alone = Folder::new().file("relent.toml", "[upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db'\n");
+    let alone = made(alone);
     let used = format!("relent: upstream \"bank\" of relent.toml, found in this folder\n{said}");
     assert_eq!(alone.relent(&["run", "--upstream", "bank", "--", "true"]).stderr, used);
     assert_eq!(alone.relent(&["run", "--policy", "relent.toml", "--upstream", "bank", "--", "true"]).stderr, "");
-    assert!(alone.names().contains(&"state.db".to_owned()));
+    let is_used = |folder: &Folder| {
+        let listed = folder.relent(&["upstream", "--store", "sqlite:state.db"]).stdout;
+        listed.lines().any(|line| line.starts_with("bank "))
+    };
+    assert!(is_used(&alone));
+    let folder = made(folder);
     let outcome = folder.relent(&["run", "--policy", "relent.toml", "--", "false"]);
     assert!(!outcome.stderr.contains("left out"), "{outcome:?}");
-    assert!(folder.names().contains(&"state.db".to_owned()), "{outcome:?}");
-    let folder = Folder::new().file("relent.toml", file);
+    assert!(is_used(&folder), "{outcome:?}");
+    let folder = made(Folder::new().file("relent.toml", file));
     let by_variable = folder.command(&["run", "--", "false"]).env("RELENT_CONFIG", "./relent.toml").output().unwrap();
-    assert!(folder.names().contains(&"state.db".to_owned()), "{by_variable:?}");
+    assert!(is_used(&folder), "{by_variable:?}");
+}
+
+/// A store has the names of a file in it, and where it is made says what it is for: who wrote a file that is named, too, has no say in that.
+#[test]
+fn a_policy_file_makes_no_store() {
+    let file = "[policy]\nmax_attempts = 2\nbase = '1ms'\nupstream = \"ssh-ed25519 AAAA eve\"\n\
+                [upstream.\"ssh-ed25519 AAAA eve\"]\nbreaker = 'polly'\nstore = 'sqlite:keys'\n";
+    let folder = Folder::new().file("p.toml", file);
+    let makes = "; relent store migrate --store URL makes it, the policy file alone does not\n";
+    let hint =
+        "hint: relent store migrate makes it, and so does the first command that uses it by --store or RELENT_STORE\n";
+    for (there, why) in [(false, "there is no such file"), (true, "there is no store in it: it has none of its tables")]
+    {
+        if there {
+            std::fs::write(folder.path().join("keys"), "").unwrap();
+        }
+        for args in [&["run", "--policy", "p.toml", "--", "false"][..], &["http", "--policy", "p.toml", "[::1]:1"]] {
+            let outcome = folder.relent(args);
+            let said = format!(": its store is away, going on alone: {why}{makes}");
+            assert_eq!((outcome.stderr.matches(&said).count(), outcome.code), (1, Some(1)), "{args:?}: {outcome:?}");
+        }
+        for hand in ["open", "close", "release"] {
+            let outcome = folder.relent(&["upstream", hand, "--policy", "p.toml", "--", "ssh-ed25519 AAAA eve"]);
+            assert_eq!(outcome.code, Some(125), "{hand}: {outcome:?}");
+            assert!(outcome.stderr.ends_with(&format!("{why}\n{hint}")), "{hand}: {outcome:?}");
+        }
+        let names = if there { &["keys", "p.toml"][..] } else { &["p.toml"] };
+        assert_eq!(folder.names(), names);
+        assert!(!there || folder.read("keys").is_empty());
+    }
+    let by_hand = folder.relent(&[
+        "run",
+        "--policy",
+        "p.toml",
+        "--store",
+        "sqlite:own.db",
+        "--upstream",
+        "ssh-ed25519 AAAA eve",
+        "--",
+        "true",
+    ]);
+    assert_eq!((by_hand.code, folder.path().join("own.db").exists()), (Some(0), true), "{by_hand:?}");
 }
 
 #[test]
@@ -308,9 +363,8 @@ fn no_breaker_is_held_in_the_store_of_a_file_that_was_found() {
         assert_eq!((outcome.stderr.as_str(), outcome.code), (said, Some(125)), "{args:?}");
         assert_eq!(folder.names(), ["relent.toml"], "{args:?}");
     }
-    let meant = folder.relent(&["upstream", "open", "bank", "--policy", "relent.toml"]);
+    let meant = made(folder).relent(&["upstream", "open", "bank", "--policy", "relent.toml"]);
     assert_eq!(meant.code, Some(0), "{meant:?}");
-    assert!(folder.names().contains(&"state.db".to_owned()));
 }
 
 /// One call would be as many requests as the file likes, all at once.

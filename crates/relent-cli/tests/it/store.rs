@@ -179,7 +179,7 @@ fn stores_that_cannot_be_used_say_why() {
         assert!(outcome.stderr.starts_with("error: store ") && outcome.stderr.contains("\nhint: "), "{outcome:?}");
         outcome.stderr
     };
-    assert!(said("sqlite:none.db").contains("there is no such file\nhint: the first command that uses it makes it"));
+    assert!(said("sqlite:none.db").contains("there is no such file\nhint: relent store migrate makes it, and so"));
     assert!(!folder.path().join("none.db").exists());
     assert!(said("sqlite:text.db").contains("the file is no store, or is damaged"));
     assert!(said("bolt://ann:pw@host/db").contains("bolt://***@host/db: the store's URL names no engine"));
@@ -217,7 +217,8 @@ fn who_only_looks_changes_nothing() {
         &["upstream"],
         &["upstream", "watch", "--times=1"],
     ];
-    let makes = "hint: the first command that uses it makes it, or relent store migrate\n";
+    let makes =
+        "hint: relent store migrate makes it, and so does the first command that uses it by --store or RELENT_STORE\n";
     let none = format!("there is no store in it: it has none of its tables\n{makes}");
     for look in looks {
         for (file, why) in [
@@ -227,7 +228,7 @@ fn who_only_looks_changes_nothing() {
             (
                 "old.db",
                 "the store has tables of version 2, and this relent works with those of version 3\n\
-                hint: relent store migrate brings them up to date, and so does the first command that uses the store\n"
+                hint: relent store migrate brings them up to date, and so does the first command that uses it by --store or RELENT_STORE\n"
                     .into(),
             ),
         ] {

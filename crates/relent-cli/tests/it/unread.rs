@@ -172,8 +172,9 @@ fn nor_does_one_that_has_succeeded_wait_for_a_reader_after_a_signal() {
         store.display()
     );
     let folder = folder.file("bank.toml", &format!("[policy]\n{upstream}"));
-    assert_eq!(folder.relent(&["run", "-q", "--policy", "bank.toml", "--", "true"]).code, Some(0));
     let url = format!("sqlite:{}", store.display());
+    assert_eq!(folder.relent(&["store", "migrate", "--store", &url]).code, Some(0));
+    assert_eq!(folder.relent(&["run", "-q", "--policy", "bank.toml", "--", "true"]).code, Some(0));
     let lock = rusqlite::Connection::open(&store).unwrap();
     let catches = "trap 'head -c 200000 /dev/zero; exit 0' TERM; touch ready; while :; do sleep 0.02; done";
     let waits = "touch ready; until [ -e go ]; do sleep 0.01; done; head -c 200000 /dev/zero; touch over";

@@ -5,7 +5,7 @@
 //! So it is looked whose all that is, by one question, before anything of it is asked.
 
 use super::{
-    Postgres, STEPS,
+    Postgres, STEPS, fault,
     rows::{Param, get},
 };
 use crate::{Error, ErrorKind};
@@ -18,6 +18,9 @@ const THERE: &str = "SELECT 'there'::text, c.relname::text, c.relkind::text FROM
     WHERE c.relname = ANY ($1::name[]) AND pg_catalog.pg_table_is_visible(c.oid)
     UNION ALL SELECT 'there'::text, f.proname::text, 'f'::text FROM pg_catalog.pg_proc f
     WHERE f.proname = ANY ($2::name[]) AND $3::name[] IS NOT NULL AND pg_catalog.pg_function_is_visible(f.oid)";
+
+/// Where names are looked for, in that order. What is asked later has operators and types without a schema, which this has not.
+const PATH: &str = "SELECT pg_catalog.current_schemas(true)";
 
 /// The functions of Postgres' own that the store's functions and questions call.
 const CALLED: &[&str] =
@@ -73,6 +76,9 @@ impl Postgres {
         let sql = match self.inner.wire.believes_all {
             true => THERE,
             false => {
+                let path = client.query_typed(PATH, &[]).await.map_err(|err| self.fault(&err))?;
+                let path: Vec<&str> = get(path.first().ok_or_else(fault::nonsense)?, 0)?;
+                own_first(&path)?;
                 params.push((&owner, Type::NAME));
                 WHOSE
             }
@@ -127,6 +133,21 @@ impl Postgres {
     }
 }
 
+/// Postgres' own is found first, as it is unless the path names it behind others. Nothing but tables and types is looked for in schemas of
+/// what is temporary, and who asks has made those.
+fn own_first(path: &[&str]) -> Result<(), Error> {
+    let before =
+        path.iter().take_while(|schema| **schema != "pg_catalog").find(|schema| !schema.starts_with("pg_temp"));
+    match before {
+        None => Ok(()),
+        Some(_) => Err(Error::new(
+            ErrorKind::Refused,
+            "the search path names pg_catalog behind another schema, whose functions and operators would be called for Postgres' own",
+        )
+        .hint("leave pg_catalog out of the search path: it is the first then; `owner=any` believes everybody")),
+    }
+}
+
 fn strangers(what: &str) -> Error {
     Error::new(ErrorKind::Refused, format!("{what} another user of the database")).hint(
         "what they put there would run as this user: use a schema of one's own (`options=-c%20search_path%3DNAME`), \
@@ -174,6 +195,16 @@ mod tests {
                 let is_known = name.is_empty() || name.starts_with("relent_") || grammar.contains(&name);
                 assert!(is_known || CALLED.contains(&name), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn postgres_own_comes_first() {
+        for path in [&["pg_catalog", "public"][..], &["pg_temp_3", "pg_catalog", "jobs"], &["pg_catalog"]] {
+            assert!(own_first(path).is_ok(), "{path:?}");
+        }
+        for path in [&["public", "pg_catalog"][..], &["pg_temp_3", "jobs", "pg_catalog"], &["public"]] {
+            assert_eq!(own_first(path).unwrap_err().kind(), ErrorKind::Refused, "{path:?}");
         }
     }
 

@@ -1,6 +1,7 @@
 -- What is there of a store, and what there is of other users that would run as this one. $1: the names of the store's tables and of its
 -- sequence; $2: those of its functions; $3: those of Postgres' own functions that these call; $4: a role that is believed, or null.
--- Everything is asked so that nothing in another schema than pg_catalog fits better, since it runs before it is known whose that is.
+-- Everything is asked so that nothing in another schema than pg_catalog fits better, since it runs before it is known whose that is. The
+-- search path has pg_catalog first: that was asked before.
 WITH place (oid, name, owner, rights) AS (
     SELECT n.oid, n.nspname, n.nspowner, n.nspacl FROM pg_catalog.pg_namespace n
         WHERE n.nspname = ANY (pg_catalog.current_schemas(true)) AND n.nspname <> 'pg_catalog'::name

@@ -254,6 +254,33 @@ async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_
     Store::open(&named).await.unwrap();
 }
 
+/// What is asked first must not run what a stranger has put before Postgres' own.
+#[tokio::test]
+async fn an_operator_that_is_found_before_postgres_own_never_runs() {
+    let server = PostgresServer::start_with(|_| vec!["fsync=off".into()]);
+    let root = client(&server, "relent").await;
+    root.batch_execute("CREATE ROLE app LOGIN; CREATE ROLE mallory LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC")
+        .await
+        .unwrap();
+    client(&server, "mallory")
+        .await
+        .batch_execute(
+            "CREATE SEQUENCE public.runs; GRANT ALL ON public.runs TO PUBLIC;
+            CREATE FUNCTION public.same(name, name) RETURNS bool LANGUAGE sql
+                AS $$ SELECT pg_catalog.nextval('public.runs') IS NOT NULL $$;
+            CREATE OPERATOR public.= (LEFTARG = name, RIGHTARG = name, FUNCTION = public.same)",
+        )
+        .await
+        .unwrap();
+    let behind = format!("{}?options=-c%20search_path%3Dpublic,pg_catalog", url(&server, "app"));
+    let refused = Store::open(&behind).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused, "{refused}");
+    assert!(refused.to_string().contains("the search path names pg_catalog behind another schema"), "{refused}");
+    let runs: bool = root.query_one("SELECT is_called FROM public.runs", &[]).await.unwrap().get(0);
+    assert!(!runs, "it has never run");
+    Store::open(&format!("{behind}&owner=any")).await.unwrap();
+}
+
 /// With the default search path, what others may make in `public` is found from a schema of one's own, too.
 #[tokio::test]
 async fn whoever_may_make_something_in_public_is_not_believed_where_the_store_is_elsewhere() {
