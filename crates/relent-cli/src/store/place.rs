@@ -12,6 +12,7 @@ use crate::{
     talk::{self, Fault, plain},
 };
 use nix::libc::ENAMETOOLONG;
+use percent_encoding::percent_decode_str;
 pub(crate) use relent_store::in_sqlite::file_of;
 use rustix::fs::Mode;
 use std::{
@@ -68,9 +69,44 @@ pub(crate) fn url_and_cautions(given: Option<&str>) -> Result<(String, Vec<Strin
 ///
 /// # Errors
 ///
-/// As of [`url`].
+/// As of [`url`]; and of [`of_an_author`].
 pub(crate) fn of_a_file(named: &str) -> Result<(String, Vec<String>), Fault> {
+    of_an_author(named)?;
     Ok(cautioned(Some(named), url_to_look(Some(named))?))
+}
+
+/// Whether the URL that a policy file names says nothing but which store is meant, and how it is used.
+///
+/// # Errors
+///
+/// It says who is to be believed, or has settings for the server that could say more than where names are looked for: who may do the
+/// most there could be made to run what the author likes.
+pub(crate) fn of_an_author(named: &str) -> Result<(), Fault> {
+    let refused = |what: &str| {
+        let fault = Fault::new(format!("store {}: {what}, and only a policy file names it", shown(named)));
+        Err(fault.hint("where that is meant, --upstream NAME --store URL says so"))
+    };
+    let query = named.split_once('?').map_or("", |(_, query)| query);
+    for (name, value) in query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {
+        match name {
+            "owner" => return refused("its URL says whom to believe"),
+            "options" if !names_a_path_alone(value) => {
+                return refused("its URL has options for the server, other than -c search_path=NAME");
+            }
+            name if name.contains(['%', '+']) => return refused("its URL has a setting that is written in signs"),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether options of a Postgres, as they stand in a URL, say only in which schemas names are looked for.
+fn names_a_path_alone(options: &str) -> bool {
+    let is_of_schemas = |sign: char| sign.is_ascii_alphanumeric() || "_,$\"".contains(sign);
+    // Of both ways to write one.
+    let decoded = percent_decode_str(options).decode_utf8_lossy().replace("-c ", "-c");
+    let paths = decoded.split(' ').map(|word| word.strip_prefix("-csearch_path="));
+    paths.into_iter().all(|path| path.is_some_and(|path| path.chars().all(is_of_schemas)))
 }
 
 fn cautioned(given: Option<&str>, url: String) -> (String, Vec<String>) {

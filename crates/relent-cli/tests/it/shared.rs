@@ -353,6 +353,29 @@ fn a_policy_file_makes_no_store() {
     assert_eq!((by_hand.code, folder.path().join("own.db").exists()), (Some(0), true), "{by_hand:?}");
 }
 
+/// What belongs to others would run, or be opened, with the rights of whoever names the file.
+#[test]
+fn a_policy_file_does_not_say_whom_to_believe() {
+    let file = "[policy]\nupstream = 'bank'\n[upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db?owner=any'\n";
+    let folder = made(Folder::new().file("p.toml", file));
+    let said = "error: store sqlite:state.db?owner=any: its URL says whom to believe, and only a policy file names it\n\
+                hint: where that is meant, --upstream NAME --store URL says so\n";
+    for args in [
+        &["run", "--policy", "p.toml", "--", "touch", "ran"][..],
+        &["http", "--policy", "p.toml", "[::1]:1"],
+        &["upstream", "--policy", "p.toml"],
+        &["upstream", "watch", "--policy", "p.toml"],
+        &["upstream", "open", "bank", "--policy", "p.toml"],
+    ] {
+        let outcome = folder.relent(args);
+        assert_eq!((outcome.stderr.as_str(), outcome.code), (said, Some(125)), "{args:?}");
+    }
+    assert_eq!(folder.names(), ["p.toml", "state.db"]);
+    let by_hand =
+        ["run", "--policy", "p.toml", "--upstream", "bank", "--store", "sqlite:state.db?owner=any", "--", "true"];
+    assert_eq!(folder.relent(&by_hand).code, Some(0));
+}
+
 #[test]
 fn no_breaker_is_held_in_the_store_of_a_file_that_was_found() {
     let folder = Folder::new().file("relent.toml", "[upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db'\n");

@@ -18,6 +18,41 @@ fn the_state_folder_is_the_users() {
     assert!(file("", "").is_err() && file("s", "h").is_err());
 }
 
+#[test]
+fn who_wrote_a_policy_file_does_not_say_whom_to_believe() {
+    let postgres = |query: &str| format!("postgres://app@%2Frun%2Fpg/db?{query}");
+    let path = "options=-c%20search_path%3D";
+    for fine in [
+        "sqlite:state.db?durability=process&prefix=jobs_".to_owned(),
+        "redis://h/0?owned=x".to_owned(),
+        postgres("sslmode=verify-full&connections=2"),
+        postgres(&format!("{path}jobs,%22$user%22")),
+        postgres("options=-csearch_path=jobs"),
+    ] {
+        assert!(of_an_author(&fine).is_ok(), "{fine}");
+    }
+    for bad in [
+        "sqlite:state.db?owner=any".to_owned(),
+        postgres("owner=eve"),
+        postgres("prefix=a_&owner=any"),
+        postgres("%6Fwner=any"),
+        postgres("options=-c%20role=eve"),
+        postgres(&format!("{path}eve%20-c%20role=eve")),
+        postgres(&format!("{path}eve%09-crole=eve")),
+        postgres(&format!("{path}eve%20--role=eve")),
+        postgres(&format!("{path}a%5C%20-crole=eve")),
+        postgres("options=-csession_preload_libraries=/home/eve/x.so"),
+        postgres("options="),
+        postgres("%6Fptions=-csearch_path=a"),
+        "redis://h/0?owner=any?".to_owned(),
+    ] {
+        let fault = of_an_author(&bad).unwrap_err();
+        let (told, hint) = fault.shown();
+        assert!(told.ends_with(", and only a policy file names it"), "{bad}: {told}");
+        assert!(hint.unwrap().contains("--upstream NAME --store URL"), "{bad}");
+    }
+}
+
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
