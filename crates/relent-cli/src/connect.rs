@@ -31,7 +31,7 @@ use crate::{
     outer,
     policy_args::CallArgs,
     program::{self, CannotRun},
-    retried, slack,
+    retried, slack, stderr,
     talk::{Fault, TalkArgs, plain},
     upstream_args::UpstreamArgs,
 };
@@ -155,6 +155,7 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
     let tls = Arc::new(tls);
     let started = Instant::now();
     let limit = policy.settings().timeout.into_iter().chain(args.policy.time_limit()).min();
+    stderr::is_limited(limit.and_then(|limit| started.checked_add(limit)));
     let (send, news) = channel();
     let seed = args.policy.seed();
     for (nth, target) in args.targets.iter().enumerate() {

@@ -170,7 +170,7 @@ impl Way {
         if path.is_absolute() {
             return Way::root();
         }
-        let here = env::current_dir()?;
+        let here = env::current_dir().map_err(of_the_way)?;
         way_here(&here, false, objects)?;
         Ok(Way { path: here, folders: vec![openat(CWD, ".", FOLDER, Mode::empty())?.into()] })
     }
@@ -295,6 +295,13 @@ fn path_of(folder: &File) -> io::Result<PathBuf> {
     }
 }
 
+/// What cannot be found of the way to the working folder is not what was asked for in it.
+fn of_the_way(error: io::Error) -> io::Error {
+    const NO_PATH: &str =
+        "the folder that it is looked for from has no path here: it, or what it is on, was moved, removed or unmounted";
+    if error.kind() == io::ErrorKind::NotFound { io::Error::new(error.kind(), NO_PATH) } else { error }
+}
+
 /// Asks of each folder on the way to the working folder what there is to say against it. It has no links. What may not be looked at
 /// from here, as the folder of whoever has changed the user, is not asked about: it is gone through already.
 fn way_here(
@@ -304,7 +311,7 @@ fn way_here(
 ) -> io::Result<()> {
     let seen = |folder: &Path| match fs::symlink_metadata(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        data => data.map(Some),
+        data => data.map(Some).map_err(of_the_way),
     };
     let folders: Vec<&Path> = here.ancestors().collect();
     for pair in folders.windows(2).rev().filter(|pair| !pair[0].starts_with("/proc")) {

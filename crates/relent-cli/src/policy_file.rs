@@ -307,15 +307,18 @@ fn believable(place: &Place) -> Result<Option<File>, Problem> {
         }
     };
     // Nothing is found in a folder that may not be entered, as that of whoever has changed the user.
-    let is_no_place =
-        |kind| kind == io::ErrorKind::NotFound || (kind == io::ErrorKind::PermissionDenied && place.is_here);
-    let is_none = || place.path.symlink_metadata().is_err_and(|error| is_no_place(error.kind()));
+    let is_no_place = |error: &io::Error| match error.kind() {
+        // What the system says of it, and not of the way there.
+        io::ErrorKind::NotFound => error.raw_os_error().is_some(),
+        kind => kind == io::ErrorKind::PermissionDenied && place.is_here,
+    };
+    let is_none = || place.path.symlink_metadata().is_err_and(|error| is_no_place(&error));
     // The way to the working folder is not asked about for what is not in it. It may also go meanwhile, or come just then.
     if is_none() {
         return Ok(None);
     }
     let file = match regular::read_unless(&place.path, &objects) {
-        Err(error) if is_no_place(error.kind()) && (!is_met.get() || is_none()) => return Ok(None),
+        Err(error) if is_no_place(&error) && (!is_met.get() || is_none()) => return Ok(None),
         file => file?,
     };
     let data = file.metadata()?;

@@ -23,6 +23,7 @@ use std::{
         unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
     },
     path::Path,
+    sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -265,8 +266,28 @@ fn unread(error: io::Error, is_pipe: impl Fn() -> bool) -> io::Error {
     }
 }
 
-/// How long it may take whoever holds a lease of a file (`fcntl(2)`), as servers of shares do for their clients, to give it back.
+/// How long it may take whoever holds leases of files (`fcntl(2)`), as servers of shares do for their clients, to give them back: of all
+/// files together that are asked for in a minute, since nothing else is heard meanwhile.
 const GIVEN_BACK: Duration = Duration::from_secs(2);
+
+/// When the last minute began, and how long was waited since.
+static WAITED: Mutex<Option<(Instant, Duration)>> = Mutex::new(None);
+
+/// Waits a moment for a lease to be given back, if there is time for that.
+fn may_wait() -> bool {
+    const MOMENT: Duration = Duration::from_millis(10);
+    let mut waited = WAITED.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    let (since, so_far) = waited
+        .filter(|(since, _)| now.duration_since(*since) < Duration::from_secs(60))
+        .unwrap_or((now, Duration::ZERO));
+    let is_time = so_far < GIVEN_BACK;
+    if is_time {
+        thread::sleep(MOMENT);
+        *waited = Some((since, so_far + now.elapsed()));
+    }
+    is_time
+}
 
 /// Opens at once whatever it is. Of a file of which somebody holds a lease that asks for it; it is opened when they have given that back.
 ///
@@ -274,16 +295,14 @@ const GIVEN_BACK: Duration = Duration::from_secs(2);
 ///
 /// It cannot be opened.
 pub(crate) fn open(options: &mut OpenOptions, flags: i32, path: &Path) -> io::Result<File> {
-    let began = Instant::now();
     options.custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY | flags);
     loop {
         let opened = options.open(path);
         let is_lent = opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
             && fs::metadata(path).is_ok_and(|data| data.is_file());
-        if !is_lent || began.elapsed() >= GIVEN_BACK {
+        if !is_lent || !may_wait() {
             return opened;
         }
-        thread::sleep(Duration::from_millis(10));
     }
 }
 

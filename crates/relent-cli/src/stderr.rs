@@ -1,5 +1,5 @@
 //! Standard error, for all that is said: who lets it fill up and does not read holds relent up for a second, and not again
-//! before there is room.
+//! before there is room; who reads slowly for as long as there is time, and a second beyond.
 //!
 //! A stopped pager or a hung connection would else decide when a run ends: no `--timeout` and no signal counts in a write
 //! that waits.
@@ -37,6 +37,22 @@ pub(crate) const PIECE: usize = 4096;
 /// How long somebody who reads slowly is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
+/// When the command's time is over, if it has a limit.
+static TIMES_OUT: OnceLock<Instant> = OnceLock::new();
+
+/// Nobody who reads slowly is waited for much longer than until then, however much there is to say.
+pub(crate) fn is_limited(until: Option<Instant>) {
+    if let Some(until) = until {
+        let _ = TIMES_OUT.set(until);
+    }
+}
+
+/// How long a reader is waited for now.
+fn patience() -> Duration {
+    let latest = TIMES_OUT.get().and_then(|at| at.checked_add(PATIENCE));
+    latest.map_or(PATIENCE, |at| at.saturating_duration_since(Instant::now()).min(PATIENCE))
+}
+
 /// Standard error, to be written to. What there is no room for is not said.
 pub(crate) fn open() -> Said {
     Said(io::stderr().lock())
@@ -50,7 +66,7 @@ impl Write for Said {
             return Ok(bytes.len());
         }
         static IS_DEAF: AtomicBool = AtomicBool::new(false);
-        let patience = if IS_DEAF.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
+        let patience = if IS_DEAF.load(Ordering::Relaxed) { Duration::ZERO } else { patience() };
         let began = Instant::now();
         loop {
             let left = patience.saturating_sub(began.elapsed());

@@ -71,7 +71,11 @@ impl Teller<'_> {
         let last = last.map(|(most, attempt)| most.saturating_add(attempt).saturating_add(Duration::from_millis(100)));
         let received = match last.into_iter().chain(self.limit).min() {
             None => news.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(last) => news.recv_timeout(last.saturating_sub(self.started.elapsed())),
+            Some(last) => match last.saturating_sub(self.started.elapsed()) {
+                // What has come meanwhile is too late, however slowly it is read what was said before.
+                Duration::ZERO => Err(RecvTimeoutError::Timeout),
+                left => news.recv_timeout(left),
+            },
         };
         received.map_err(|_| {
             if !self.args.talk.json {

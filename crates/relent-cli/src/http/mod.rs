@@ -56,7 +56,7 @@ pub(crate) use args::Args;
 use crate::{
     dumps,
     ear::{self, Ear},
-    guard, outer, redact,
+    guard, outer, redact, stderr,
     talk::{self, Fault, plain},
     upstream,
 };
@@ -167,7 +167,9 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
 fn limit(args: &Args, policy: &relent::Policy, began: Instant) -> engine::Limit {
     let given = [args.policy.time_limit(), policy.settings().timeout].into_iter().flatten().min();
     let is_ours = outer::time_left().is_none_or(|left| given.is_some_and(|given| given < left));
-    engine::Limit { given, is_ours, began }
+    let limit = engine::Limit { given, is_ours, began };
+    stderr::is_limited(limit.ends());
+    limit
 }
 
 fn patience(args: &Args) -> Result<Option<std::time::Duration>, Fault> {

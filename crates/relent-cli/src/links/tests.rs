@@ -46,10 +46,8 @@ fn a_way_is_followed_as_the_system_does() {
 fn a_working_folder_that_is_not_where_it_was_is_none() {
     let folder = tempfile::tempdir().unwrap();
     assert!(way_here(folder.path(), false, &|_| None).is_ok());
-    assert_eq!(
-        way_here(&folder.path().join("gone/here"), false, &|_| None).unwrap_err().kind(),
-        io::ErrorKind::NotFound
-    );
+    let error = way_here(&folder.path().join("gone/here"), false, &|_| None).unwrap_err();
+    assert_eq!((error.kind(), error.raw_os_error()), (io::ErrorKind::NotFound, None), "{error}");
 }
 
 /// It takes root to give something away. No setting of the system has to protect links.

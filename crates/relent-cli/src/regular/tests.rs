@@ -80,6 +80,30 @@ fn a_file_that_somebody_holds_a_lease_of_is_opened_when_they_have_given_it_back(
     }
 }
 
+/// While it is waited for, nothing is heard: neither a signal nor a limit of time.
+#[test]
+#[cfg(target_os = "linux")]
+fn who_keeps_the_leases_of_many_files_is_waited_for_once() {
+    // Held until the end: the system takes it away after 45 seconds.
+    const KEEPS: &str =
+        "$| = 1; $SIG{IO} = 'IGNORE'; for (@ARGV) { open my $f, '<', $_; push @f, $f; fcntl $f, 1024, 1 or exit 1 };
+        print \"held\\n\"; sleep 60";
+    let folder = tempfile::tempdir().unwrap();
+    let files: Vec<_> = (0..6).map(|nth| folder.path().join(nth.to_string())).collect();
+    files.iter().for_each(|file| fs::write(file, "text").unwrap());
+    let mut holder = Command::new("perl").args(["-e", KEEPS]).args(&files).stdout(Stdio::piped()).spawn().unwrap();
+    let is_held = holder.stdout.take().unwrap().read_exact(&mut [0; 5]).is_ok();
+    let began = Instant::now();
+    let opened = files.iter().filter(|file| open(OpenOptions::new().write(true), 0, file).is_ok()).count();
+    let took = began.elapsed();
+    let _ = holder.kill();
+    holder.wait().unwrap();
+    match is_held {
+        true => assert!(opened == 0 && took < 2 * GIVEN_BACK, "{opened} of 6 in {took:?}"),
+        false => eprintln!("SKIPPED who_keeps_the_leases_of_many_files_is_waited_for_once: there are no leases"),
+    }
+}
+
 /// Where links are not protected anybody gives one of ours another name.
 #[test]
 fn a_link_with_another_name_leads_to_nothing_that_is_believed() {

@@ -108,6 +108,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let store = args.lease.store.as_deref().filter(|_| args.upstream.upstream.is_some());
     let limit = policy.settings().timeout.into_iter().chain(args.policy.time_limit()).min();
     let deadline = limit.and_then(|limit| started.checked_add(limit));
+    stderr::is_limited(deadline);
     let sharing = upstream::sharing_of(described.as_ref(), store, deadline, args.talk)?;
     if sharing.is_some() {
         dumps::forbid();

@@ -51,7 +51,7 @@ pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
 /// As of [`url`].
 pub(crate) fn url_to_look(given: Option<&str>) -> Result<String, Fault> {
     let url = of_ours(found(given, false)?)?;
-    let has_tables = file_of(&url).is_some() || url.starts_with("postgres:") || url.starts_with("postgresql:");
+    let has_tables = file_of(&url).is_some() || is_of_postgres(&url);
     Ok(if has_tables { with(url, NO_MAKING) } else { url })
 }
 
@@ -71,17 +71,18 @@ pub(crate) fn url_and_cautions(given: Option<&str>) -> Result<(String, Vec<Strin
 ///
 /// As of [`url`]; and of [`of_an_author`].
 pub(crate) fn of_a_file(named: &str) -> Result<(String, Vec<String>), Fault> {
-    of_an_author(named)?;
-    Ok(cautioned(Some(named), url_to_look(Some(named))?))
+    let url = of_an_author(named)?;
+    Ok(cautioned(Some(named), url_to_look(Some(&url))?))
 }
 
-/// Whether the URL that a policy file names says nothing but which store is meant, and how it is used.
+/// The URL that a policy file names, if it says nothing but which store is meant, and how it is used. Of a Postgres the database's owner,
+/// who may be the author, is not believed.
 ///
 /// # Errors
 ///
 /// It says who is to be believed, or has settings for the server that could say more than where names are looked for: who may do the
 /// most there could be made to run what the author likes.
-pub(crate) fn of_an_author(named: &str) -> Result<(), Fault> {
+pub(crate) fn of_an_author(named: &str) -> Result<String, Fault> {
     let refused = |what: &str| {
         let fault = Fault::new(format!("store {}: {what}, and only a policy file names it", shown(named)));
         Err(fault.hint("where that is meant, --upstream NAME --store URL says so"))
@@ -97,7 +98,7 @@ pub(crate) fn of_an_author(named: &str) -> Result<(), Fault> {
             _ => {}
         }
     }
-    Ok(())
+    Ok(if is_of_postgres(named) { with(named.to_owned(), NO_DBA) } else { named.to_owned() })
 }
 
 /// Whether options of a Postgres, as they stand in a URL, say only in which schemas names are looked for.
@@ -159,6 +160,13 @@ const NO_OTHERS: &str = "others=no";
 
 /// What a URL ends with by which nothing is to be made or brought up to date. It is not shown.
 const NO_MAKING: &str = "make=no";
+
+/// What the URL of a Postgres ends with whose database's owner is not believed. It is not shown.
+const NO_DBA: &str = "dba=no";
+
+fn is_of_postgres(url: &str) -> bool {
+    url.starts_with("postgres:") || url.starts_with("postgresql:")
+}
 
 /// A URL with one setting more.
 fn with(url: String, setting: &str) -> String {
@@ -414,7 +422,7 @@ fn believes_all(url: &str) -> bool {
 
 /// A store's URL as it is shown: without what lets others in.
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
-    let plain = [NO_MAKING, NO_OTHERS, NO_LINKS]
+    let plain = [NO_MAKING, NO_OTHERS, NO_LINKS, NO_DBA]
         .iter()
         .fold(url, |url, ours| url.strip_suffix(ours).map_or(url, |url| url.strip_suffix(['?', '&']).unwrap_or(url)));
     Cow::Owned(redact::server(plain))

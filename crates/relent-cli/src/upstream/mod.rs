@@ -123,8 +123,7 @@ fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Resu
         },
         None => of_any(),
     };
-    store.map_or(Ok(()), place::of_an_author)?;
-    Ok(StoreArgs { store: store.map(str::to_owned), ..to.clone() })
+    Ok(StoreArgs { store: store.map(place::of_an_author).transpose()?, ..to.clone() })
 }
 
 /// What a call exits with whose time is over.

@@ -181,6 +181,14 @@ fn stores_that_cannot_be_used_say_why() {
     };
     assert!(said("sqlite:none.db").contains("there is no such file\nhint: relent store migrate makes it, and so"));
     assert!(!folder.path().join("none.db").exists());
+    fs::write(folder.path().join("flag"), "1").unwrap();
+    assert!(said("sqlite:flag").contains("the file is no store, or is damaged"));
+    let leases = ["run", "--lease", "x", "--store", "sqlite:flag", "--", "true"];
+    assert_eq!(
+        (folder.relent(&leases).code, folder.read("flag").as_str()),
+        (Some(125), "1"),
+        "SQLite takes it for empty"
+    );
     assert!(said("sqlite:text.db").contains("the file is no store, or is damaged"));
     assert!(said("bolt://ann:pw@host/db").contains("bolt://***@host/db: the store's URL names no engine"));
 

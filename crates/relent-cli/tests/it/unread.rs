@@ -80,6 +80,45 @@ fn a_run_ends_in_time_whoever_does_not_read() {
     assert_eq!(end(&mut child, "http").code(), Some(124));
 }
 
+/// Who reads a little now and then is waited for, each time anew, but not when the time is over.
+#[test]
+fn a_reader_that_is_slow_holds_up_no_limit() {
+    let folder = Folder::new();
+    let refuses: Vec<String> =
+        (0..20).map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()).collect();
+    let connect = ["connect", "--timeout", "1s", "--max-attempts", "unlimited", "--curve", "constant", "--base", "1ms"];
+    let connect =
+        [&connect[..], &refuses.iter().map(String::as_str).collect::<Vec<_>>(), &["--", "touch", "ran"]].concat();
+    // A head of 75 kB, which is shown.
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", server.local_addr().unwrap());
+    thread::spawn(move || {
+        let head: String = (0..850).map(|nth| format!("a-{nth:04}: {}\r\n", "words ".repeat(13))).collect();
+        for mut asks in server.incoming().flatten() {
+            let _ = asks.read(&mut [0; 4096]);
+            let _ = write!(asks, "HTTP/1.1 503 No\r\ncontent-length: 0\r\n{head}\r\n");
+        }
+    });
+    for args in [&connect[..], &["http", "-v", "--timeout", "1s", "--base", "1us", &url]] {
+        let (mut reader, mut writer) = pipe().expect("there are pipes");
+        writer.write_all(&[b'-'; 60_000]).expect("it takes 64 KiB");
+        let mut command = folder.command(args);
+        let mut child = command.stdout(Stdio::null()).stderr(writer).spawn().expect("it is built");
+        drop(command);
+        let slow = thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while reader.read(&mut piece).is_ok_and(|read| read > 0) {
+                thread::sleep(Duration::from_millis(900));
+            }
+        });
+        let began = Instant::now();
+        assert_eq!(end(&mut child, args[0]).code(), Some(124), "{}", args[0]);
+        assert!(began.elapsed() < Duration::from_secs(6), "{}: {:?}", args[0], began.elapsed());
+        drop(slow);
+    }
+    assert!(!folder.path().join("ran").exists(), "none of them accepts");
+}
+
 #[test]
 fn a_signal_ends_a_run_that_nobody_reads() {
     use nix::sys::signal::{Signal, kill};

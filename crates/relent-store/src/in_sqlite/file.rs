@@ -1,6 +1,6 @@
 //! The file: made for its user alone, and not opened where it is no file or others decide what is in it.
 
-use super::SqliteSettings;
+use super::{SqliteSettings, fault};
 use crate::{Error, ErrorKind, at_once};
 #[cfg(unix)]
 use rustix::io::Errno;
@@ -29,6 +29,10 @@ pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<Vec<&'stati
     let real = real(path, settings).map_err(|err| cannot(path, "be looked at", &err))?;
     if !data.is_file() {
         return Err(no_file(path));
+    }
+    // SQLite takes one for empty, and writes over it. No store has as little.
+    if data.len() == 1 {
+        return Err(fault::corrupt("the file is no store, or is damaged"));
     }
     if is_mounted(&real) {
         let what = format!("the store's file {} is mounted by itself", show(path));

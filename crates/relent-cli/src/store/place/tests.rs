@@ -29,7 +29,9 @@ fn who_wrote_a_policy_file_does_not_say_whom_to_believe() {
         postgres(&format!("{path}jobs,%22$user%22")),
         postgres("options=-csearch_path=jobs"),
     ] {
-        assert!(of_an_author(&fine).is_ok(), "{fine}");
+        let url = of_an_author(&fine).unwrap();
+        assert_eq!(url.strip_suffix("&dba=no").unwrap_or(&url), fine);
+        assert_eq!((url != fine, shown(&with(url, NO_MAKING))), (fine.starts_with("postgres:"), shown(&fine)));
     }
     for bad in [
         "sqlite:state.db?owner=any".to_owned(),

@@ -82,3 +82,28 @@ fn what_replaces_a_file_is_for_no_group_of_another_user_in_a_namespace() {
         fs::remove_file(&file).unwrap();
     }
 }
+
+/// Its policy file is there, and where it is cannot be asked about: it is not as if there were none.
+#[test]
+fn a_working_folder_that_was_unmounted_has_no_policy_file_that_is_believed() {
+    let place = shared();
+    let mount = place.0.path().join("mount");
+    fs::create_dir(&mount).unwrap();
+    let relent = place.0.path().join("relent");
+    let line = "mount -t tmpfs none mount && cd mount && printf '[policy]\\nmax_attempts = 2\\n' > relent.toml && umount -l . || exit 99
+        \"$0\" run --base 1ms -- false; \"$0\" run --report report -- true; \"$0\" run --policy relent.toml -- true";
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", line]).arg(&relent).current_dir(place.0.path()).env("HOME", "/dev/null");
+    let output = command.env_remove("RELENT_KEY").stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(99) || said.contains("unshare:") {
+        eprintln!("SKIPPED a_working_folder_that_was_unmounted_has_no_policy_file_that_is_believed: {said}");
+        return;
+    }
+    let why =
+        "the folder that it is looked for from has no path here: it, or what it is on, was moved, removed or unmounted";
+    assert!(said.contains(&format!("relent.toml, found in this folder, is ignored: {why}")), "{said}");
+    assert!(said.contains("attempt 1 of 8: exit 1"), "{said}");
+    assert!(said.contains(&format!("report: {why}")), "{said}");
+    assert_eq!(output.status.code(), Some(0), "who has named it means it: {said}");
+}
