@@ -43,7 +43,7 @@ use std::{
     os::unix::process::CommandExt,
     path::PathBuf,
     process::{Command, ExitCode},
-    sync::{Arc, mpsc::channel},
+    sync::{Arc, mpsc::sync_channel},
     thread,
     time::{Duration, Instant},
 };
@@ -156,7 +156,8 @@ fn wait_and_execute(args: &Args) -> Result<ExitCode, Fault> {
     let started = Instant::now();
     let limit = policy.settings().timeout.into_iter().chain(args.policy.time_limit()).min();
     stderr::is_limited(limit.and_then(|limit| started.checked_add(limit)));
-    let (send, news) = channel();
+    // Who reads slowly what is said slows down who waits, and fills no memory.
+    let (send, news) = sync_channel(1000);
     let seed = args.policy.seed();
     for (nth, target) in args.targets.iter().enumerate() {
         let (target, send) = (target.clone(), send.clone());

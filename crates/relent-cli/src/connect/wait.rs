@@ -7,7 +7,7 @@ use crate::{
 use relent::{Decision, Outcome, Policy, Reason, Timestamp, Verdict};
 use std::{
     io,
-    sync::mpsc::Sender,
+    sync::mpsc::SyncSender,
     thread,
     time::{Duration, Instant},
 };
@@ -55,7 +55,7 @@ pub(super) fn wait(
     nth: usize,
     clock: Clock,
     (seed, mut guard): (u64, Guard),
-    news: &Sender<News>,
+    news: &SyncSender<News>,
 ) {
     let now = || Timestamp::ZERO + clock.started.elapsed();
     let mut call = policy.call(Timestamp::ZERO, seed);

@@ -87,6 +87,10 @@ pub(crate) fn of_an_author(named: &str) -> Result<String, Fault> {
         let fault = Fault::new(format!("store {}: {what}, and only a policy file names it", shown(named)));
         Err(fault.hint("where that is meant, --upstream NAME --store URL says so"))
     };
+    // Lines of a password could be commands to a server that is none of Redis.
+    if percent_decode_str(named).decode_utf8_lossy().chars().any(char::is_control) {
+        return refused("its URL has control characters");
+    }
     let query = named.split_once('?').map_or("", |(_, query)| query);
     for (name, value) in query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {
         match name {
@@ -325,7 +329,7 @@ fn follow(path: &Path) -> io::Result<Option<links::Place>> {
 /// all that is theirs.
 fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
     match data.uid() {
-        owner if owner != 0 && !access::is_own(owner) => Err("on the way there something belongs to somebody else"),
+        owner if is_others(owner) => Err("on the way there something belongs to somebody else"),
         _ if !data.is_symlink() && access::may_be_exchanged(data, path) => Err("on the way there others can write"),
         _ => Ok(()),
     }
@@ -361,7 +365,9 @@ fn alone(file: &Path, believes_all: bool) -> io::Result<PathBuf> {
     let folder = if is_far { &*real } else { real.parent().unwrap_or(&real) };
     let data = fs::metadata(folder)?;
     let is_for_all = data.mode() & 0o002 != 0;
-    match is_for_all || access::is_shared(&data, folder) {
+    // What is not there yet could be made by whoever may exchange what is there.
+    let is_theirs = is_far && (is_others(data.uid()) || access::may_be_exchanged(&data, folder));
+    match is_for_all || is_theirs || access::is_shared(&data, folder) {
         true if !believes_all || is_far => {
             let who = if is_for_all { "everybody" } else { "others" };
             refused(&format!("{who} may write to its folder, and put there what it would be read from"))
@@ -380,18 +386,27 @@ fn leads_to(path: &Path, believes_all: bool) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// Whether anybody can exchange what is met on the way to a store, or nobody knows whose it is. Who owns a folder there, or is in a group
-/// that may write to one, is believed, and told of.
+/// Whether others can exchange what is met on the way to a store, or nobody knows whose it is. SQLite finds what lies beside the file by
+/// its path, again and again, and makes it: by another folder that they would decide where. Who owns the folder of the file, or is in a
+/// group that may write to it, is believed, and told of.
 fn of_others(step: &Step<'_>) -> Option<&'static str> {
-    let (owner, mode) = (step.data.uid(), step.folder.mode());
-    let is_theirs = !access::is_own(owner) && !access::is_same(owner, step.folder.uid()) && owner != 0;
+    let (owner, path) = (step.data.uid(), step.path.parent().unwrap_or(step.path));
+    // In a folder like `/tmp` they move only what is theirs.
+    let is_theirs = || is_others(owner) && !access::is_same(owner, step.folder.uid());
+    let can_move =
+        || access::may_be_exchanged(step.folder, path) || access::is_shared(step.folder, path) && is_theirs();
     match step.data.is_dir() || step.data.is_symlink() {
-        true if mode & 0o002 != 0 && (mode & 0o1000 == 0 || is_theirs) => {
+        true if is_others(step.folder.uid()) || can_move() => {
             Some("somebody else can exchange what is on the way there")
         }
         false if !access::is_known(owner) => Some("it belongs to a user whom nobody knows here"),
         _ => None,
     }
+}
+
+/// Whether somebody else than the caller and root has this number.
+fn is_others(owner: u32) -> bool {
+    owner != 0 && !access::is_own(owner)
 }
 
 /// Whether something is in a file of length 0, or may be later: such a one, as the kernel's log, may be waited for without end.

@@ -45,6 +45,9 @@ fn who_wrote_a_policy_file_does_not_say_whom_to_believe() {
         postgres(&format!("{path}a%5C%20-crole=eve")),
         postgres("options=-csession_preload_libraries=/home/eve/x.so"),
         postgres("options="),
+        "redis://:a%0d%0aset%20k%200%200%201@127.0.0.1:11211".to_owned(),
+        "redis://h/0?x=%00".to_owned(),
+        "sqlite:a\nb".to_owned(),
         postgres("%6Fptions=-csearch_path=a"),
         "redis://h/0?owner=any?".to_owned(),
     ] {
@@ -349,7 +352,7 @@ fn a_path_that_is_longer_than_any_is_no_store() {
 
 /// Who has a say in where a link leads decides what is opened, wherever that led when it was looked at.
 #[test]
-fn whoever_can_turn_a_link_on_the_way_is_told_of() {
+fn whoever_can_turn_a_link_on_the_way_has_no_say_in_what_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     for name in ["own", "ours"] {
@@ -358,20 +361,62 @@ fn whoever_can_turn_a_link_on_the_way_is_told_of() {
     std::os::unix::fs::symlink("../own/state.db", root.join("ours/link.db")).unwrap();
     std::os::unix::fs::symlink("../own", root.join("ours/link")).unwrap();
     if std::os::unix::fs::chown(root.join("ours"), None, Some(65_533)).is_err() {
-        eprintln!("SKIPPED whoever_can_turn_a_link_on_the_way_is_told_of: it takes root");
+        eprintln!("SKIPPED whoever_can_turn_a_link_on_the_way_has_no_say_in_what_is_opened: it takes root");
         return;
     }
     for (mode, is_told) in [(0o755, false), (0o775, true)] {
         fs::set_permissions(root.join("ours"), Permissions::from_mode(mode)).unwrap();
         for name in ["ours/link.db", "ours/link/state.db"] {
             let given = format!("sqlite:{}", root.join(name).display());
-            let (url, told) = url_and_cautions(Some(&given)).unwrap();
-            assert!(url.contains("/own/state.db"), "{url}");
+            let found = url_and_cautions(Some(&given)).map_err(|fault| fault.shown().0);
+            assert_eq!(found.is_err(), is_told, "{name}");
+            let (url, told) = url_and_cautions(Some(&format!("{given}?owner=any"))).unwrap();
+            assert!(url.contains("/own/state.db") && told.is_empty(), "{url}");
+            match found {
+                Ok((url, told)) => assert!(url.contains("/own/state.db") && told.is_empty(), "{url}: {told:?}"),
+                Err(why) => assert!(why.contains("somebody else can exchange what is on the way there"), "{why}"),
+            }
             let is_theirs =
                 |caution: &String| caution.contains("others may write to") && caution.contains("/ours, who");
-            assert_eq!(told.iter().any(is_theirs), is_told, "{name}: {told:?}");
             assert_eq!(cautions(Some(&given), &url).iter().any(is_theirs), is_told, "{name}");
-            assert!(url_and_cautions(Some(&format!("{given}?owner=any"))).unwrap().1.is_empty());
         }
+    }
+}
+
+/// SQLite finds what lies beside the file by its path: by another folder in the place of one there, it would be made elsewhere.
+#[test]
+fn whoever_can_exchange_a_folder_on_the_way_has_no_say_in_where_something_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let (above, file) = (root.join("above"), root.join("above/own/state.db"));
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    if std::os::unix::fs::chown(&above, None, Some(65_533)).is_err() {
+        eprintln!(
+            "SKIPPED whoever_can_exchange_a_folder_on_the_way_has_no_say_in_where_something_is_made: it takes root"
+        );
+        return;
+    }
+    for (owner, mode, of_below, is_used) in [
+        (0, 0o755, 0, true),
+        (0, 0o775, 0, false),
+        (0, 0o2770, 0, false),
+        // In a folder like `/tmp` only what is theirs.
+        (0, 0o3770, 0, true),
+        (0, 0o3770, 65_534, false),
+        (0, 0o1777, 65_534, false),
+        (65_534, 0o755, 0, false),
+        (65_534, 0o1755, 0, false),
+        // Whose the last is, is told of.
+        (0, 0o755, 65_534, true),
+    ] {
+        std::os::unix::fs::chown(&above, Some(owner), None).unwrap();
+        std::os::unix::fs::chown(file.parent().unwrap(), Some(of_below), None).unwrap();
+        fs::set_permissions(&above, Permissions::from_mode(mode)).unwrap();
+        let found = alone(&file, false).map_err(|error| error.to_string());
+        assert_eq!(found.is_ok(), is_used, "{owner} {mode:o} {of_below}: {found:?}");
+        let is_like_tmp = mode & 0o1000 != 0 && of_below != 0;
+        assert_eq!(alone(&file, true).is_ok(), !is_like_tmp, "{owner} {mode:o} {of_below}: they are believed");
+        let is_anybodys = owner != 0 || mode & 0o022 != 0;
+        assert_eq!(alone(&above.join("no/such/state.db"), false).is_err(), is_anybodys, "{owner} {mode:o}");
     }
 }

@@ -62,9 +62,9 @@ fn opened(file: &Path) -> rusqlite::Connection {
     conn
 }
 
-/// Whoever may rename a folder on the way to a store can put another in its place, and with it another store.
+/// Whoever may rename a folder on the way to a store can put another in its place, and with it another store, or a folder of ours.
 #[test]
-fn another_user_whose_group_may_exchange_a_folder_is_told_of() {
+fn another_user_whose_group_may_exchange_a_folder_is_believed_where_that_is_said() {
     let place = place();
     let team = folder(&place, "team", 0, TEAM, 0o2775);
     let _ = folder(&place, "team/jobs", 65_534, 65_534, 0o755);
@@ -73,20 +73,39 @@ fn another_user_whose_group_may_exchange_a_folder_is_told_of() {
         let store = format!("sqlite:{file}{query}");
         said(NOBODY, &place, &[&["run", "--lease", "a", "--store", &store], flags, &["--", "true"]].concat())
     };
+    let why = format!("somebody else can exchange what is on the way there: {}", team.join("jobs").display());
+    let hint = "name a file in a folder of your own, which mktemp -d makes, too";
+    let refused = format!("error: store sqlite:{file}: {why}\nhint: {hint}\n");
+    for (mode, is_refused) in [(0o2775, true), (0o2755, false), (0o3775, false), (0o775, true)] {
+        fs::set_permissions(&team, fs::Permissions::from_mode(mode)).unwrap();
+        let heard = if is_refused { refused.clone() } else { String::new() };
+        assert_eq!(run("", &[]), (!is_refused, heard), "{mode:o}");
+        assert_eq!(run("?owner=any", &[]), (true, String::new()), "{mode:o}: they are believed");
+        let (is_well, checked) =
+            said(NOBODY, &place, &["store", "check", "--json", "--store", &format!("sqlite:{file}")]);
+        assert_eq!((is_well, checked.contains(&why)), (!is_refused, is_refused), "{mode:o}: {checked}");
+    }
+}
+
+/// Who may write to the folder of the file alone can exchange that, and is told of.
+#[test]
+fn another_user_whose_group_may_write_to_the_folder_is_told_of() {
+    let place = place();
+    let team = folder(&place, "team", 0, TEAM, 0o2775);
+    let file = team.join("s.db").display().to_string();
+    let run = |query: &str, flags: &[&str]| {
+        let store = format!("sqlite:{file}{query}");
+        said(NOBODY, &place, &[&["run", "--lease", "a", "--store", &store], flags, &["--", "true"]].concat())
+    };
     let caution = format!(
         "others may write to {}, who can take the store away, or put another in its place (chmod g-w, setfacl -b)",
         team.display()
     );
-    for (mode, is_told) in [(0o2775, true), (0o2755, false), (0o3775, false), (0o775, true)] {
-        fs::set_permissions(&team, fs::Permissions::from_mode(mode)).unwrap();
-        let heard = if is_told { format!("relent: store sqlite:{file}: {caution}\n") } else { String::new() };
-        assert_eq!(run("", &[]), (true, heard), "{mode:o}");
-        assert_eq!(run("?owner=any", &[]), (true, String::new()), "{mode:o}: they are believed");
-        let (is_well, checked) =
-            said(NOBODY, &place, &["store", "check", "--json", "--store", &format!("sqlite:{file}")]);
-        assert!(is_well && checked.contains(&caution) == is_told, "{mode:o}: {checked}");
-    }
+    assert_eq!(run("", &[]), (true, format!("relent: store sqlite:{file}: {caution}\n")));
+    assert_eq!(run("?owner=any", &[]), (true, String::new()), "they are believed");
     assert_eq!(run("", &["-q"]), (true, String::new()));
+    let (is_well, checked) = said(NOBODY, &place, &["store", "check", "--json", "--store", &format!("sqlite:{file}")]);
+    assert!(is_well && checked.contains(&caution), "{checked}");
 }
 
 /// What SQLite makes beside a file belongs to who has it open, and stays when that is somebody who may only read it.
