@@ -30,13 +30,15 @@ pub struct Fault {
     has_lines: bool,
     hint: Option<String>,
     exit: u8,
+    /// Whether it may pass by itself.
+    passes: bool,
 }
 
 impl Fault {
     /// A fault that exits with 125. It is one line: a line break in it comes from a name that somebody chose, and is
     /// written out.
     pub fn new(problem: impl Into<String>) -> Fault {
-        Fault { problem: problem.into(), has_lines: false, hint: None, exit: EXIT_FAULT }
+        Fault { problem: problem.into(), has_lines: false, hint: None, exit: EXIT_FAULT, passes: false }
     }
 
     /// With what to do about it.
@@ -49,6 +51,19 @@ impl Fault {
     #[must_use]
     pub fn exit(self, exit: u8) -> Fault {
         Fault { exit, ..self }
+    }
+
+    /// Because of what the system says of a file. What is full, lent to somebody, or used up by all together, need not stay so.
+    #[must_use]
+    pub(crate) fn by(self, error: &io::Error) -> Fault {
+        use io::ErrorKind::{OutOfMemory, QuotaExceeded, StorageFull, WouldBlock};
+        let passes = [OutOfMemory, QuotaExceeded, StorageFull, WouldBlock].contains(&error.kind());
+        Fault { passes: passes || error.raw_os_error() == Some(ENFILE), ..self }
+    }
+
+    /// Whether it may pass by itself.
+    pub(crate) fn may_pass(&self) -> bool {
+        self.passes
     }
 
     /// What to exit with.

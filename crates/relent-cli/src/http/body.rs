@@ -179,7 +179,7 @@ fn within(
 const HINT: &str = "--data @FILE sends a file; --data '@text' is never a text";
 
 fn unreadable(what: &str, error: &io::Error) -> Fault {
-    Fault::new(format!("cannot read {}: {}", escape(what), crate::talk::plain(error))).hint(HINT)
+    Fault::new(format!("cannot read {}: {}", escape(what), crate::talk::plain(error))).hint(HINT).by(error)
 }
 
 /// Reads what can be read only once.

@@ -43,7 +43,9 @@ impl Content {
         };
         let shown = escape(&path.to_string_lossy()).into_owned();
         let piece = regular::read(&path).and_then(|file| Piece::of_file(&path, &file));
-        piece.map_err(|error| Fault::new(format!("cannot read {shown}: {}", crate::talk::plain(&error))).hint(HINT))
+        piece.map_err(|error| {
+            Fault::new(format!("cannot read {shown}: {}", crate::talk::plain(&error))).hint(HINT).by(&error)
+        })
     }
 }
 

@@ -78,8 +78,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Fault> {
     match prepare(args, Instant::now()) {
         Ok(engine) => engine.run(),
         Err(fault) => {
-            // What is wrong now is as wrong the next time.
-            let _ = outer::say(relent::Verdict::Permanent, fault.code());
+            // What is wrong now is as wrong the next time, unless it passes. Nothing was sent.
+            if !fault.may_pass() {
+                let _ = outer::say(relent::Verdict::Permanent, fault.code());
+            }
             match args.talk.json {
                 true => {
                     narrator::Narrator::fault(&fault);

@@ -210,5 +210,5 @@ pub(super) fn unwritable(path: &Path, error: &io::Error) -> Fault {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room, or choose another place with -o",
         _ => "choose another place with -o",
     };
-    Fault::new(format!("cannot write to {}: {}", shown(path), plain(error))).hint(hint)
+    Fault::new(format!("cannot write to {}: {}", shown(path), plain(error))).hint(hint).by(error)
 }

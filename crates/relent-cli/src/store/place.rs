@@ -91,19 +91,44 @@ pub(crate) fn of_an_author(named: &str) -> Result<String, Fault> {
     if percent_decode_str(named).decode_utf8_lossy().chars().any(char::is_control) {
         return refused("its URL has control characters");
     }
-    let query = named.split_once('?').map_or("", |(_, query)| query);
+    let (before, query) = named.split_once('?').unwrap_or((named, ""));
+    // By one of these, what reads it last may take another part of it for the settings.
+    if query.contains(['?', '@', '#']) || before.contains('#') {
+        return refused("its URL has signs in its settings that are written %3F, %40 or %23 there");
+    }
     for (name, value) in query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {
         match name {
             "owner" => return refused("its URL says whom to believe"),
             "options" if !names_a_path_alone(value) => {
                 return refused("its URL has options for the server, other than -c search_path=NAME");
             }
-            name if name.contains(['%', '+']) => return refused("its URL has a setting that is written in signs"),
+            name if !name.is_empty() && !OF_AUTHORS.contains(&name) => {
+                return refused("its URL has a setting that is not known, or is the caller's");
+            }
             _ => {}
         }
     }
     Ok(if is_of_postgres(named) { with(named.to_owned(), NO_DBA) } else { named.to_owned() })
 }
+
+/// The settings that the URL of a policy file may have: which store it is, and how it is spoken to and kept.
+const OF_AUTHORS: &[&str] = &[
+    "prefix",
+    "durability",
+    "connections",
+    "prepared",
+    "sslmode",
+    "sslrootcert",
+    "options",
+    "connect_timeout",
+    "application_name",
+    "host",
+    "hostaddr",
+    "port",
+    "user",
+    "password",
+    "dbname",
+];
 
 /// Whether options of a Postgres, as they stand in a URL, say only in which schemas names are looked for.
 fn names_a_path_alone(options: &str) -> bool {

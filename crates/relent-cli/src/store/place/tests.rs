@@ -24,7 +24,8 @@ fn who_wrote_a_policy_file_does_not_say_whom_to_believe() {
     let path = "options=-c%20search_path%3D";
     for fine in [
         "sqlite:state.db?durability=process&prefix=jobs_".to_owned(),
-        "redis://h/0?owned=x".to_owned(),
+        "redis://h/0?prefix=x_".to_owned(),
+        postgres("host=%2Frun%2Fpg&port=5433"),
         postgres("sslmode=verify-full&connections=2"),
         postgres(&format!("{path}jobs,%22$user%22")),
         postgres("options=-csearch_path=jobs"),
@@ -48,6 +49,11 @@ fn who_wrote_a_policy_file_does_not_say_whom_to_believe() {
         "redis://:a%0d%0aset%20k%200%200%201@127.0.0.1:11211".to_owned(),
         "redis://h/0?x=%00".to_owned(),
         "sqlite:a\nb".to_owned(),
+        "postgres://postgres:?x@/postgres?options=-csession_preload_libraries=/home/eve/x.so&host=/run/pg".to_owned(),
+        "postgres://h/db?application_name=x@/db&options=-csearch_path=a".to_owned(),
+        "postgres://h/db#?owner=any".to_owned(),
+        postgres("target_session_attrs=any"),
+        postgres("dba=yes"),
         postgres("%6Fptions=-csearch_path=a"),
         "redis://h/0?owner=any?".to_owned(),
     ] {

@@ -196,6 +196,38 @@ fn a_link_is_followed_only_where_the_system_follows_it() {
     }
 }
 
+/// What is full when nothing was sent yet need not stay so, and the run around tries again; what is wrong does.
+#[test]
+fn a_disk_that_is_full_for_a_moment_is_no_end_of_a_run() {
+    let server = Server::new(vec![Reply::ok("new")]);
+    let folder = Folder::new().file("full/x", "").file("tries", "");
+    let mut command = Command::new("unshare");
+    let line = "mount -t tmpfs -o nr_inodes=3 none full && touch full/a full/b || exit 99
+        \"$0\" run -q --base 1ms -- sh -c 'echo >> tries; \"$0\" http POST -d text -q -o full/f $1; code=$?; rm -f full/a full/b; exit $code' \"$0\" \"$1\" && cat full/f";
+    command.args(["-m", "sh", "-c", line, env!("CARGO_BIN_EXE_relent"), &server.url("/")]).current_dir(folder.path());
+    let outcome = super::finish(command);
+    if outcome.code == Some(99) || outcome.stderr.contains("unshare:") {
+        eprintln!("SKIPPED a_disk_that_is_full_for_a_moment_is_no_end_of_a_run: it takes root");
+        return;
+    }
+    assert_eq!((outcome.stdout.as_str(), outcome.code), ("new", Some(0)), "{outcome:?}");
+    assert_eq!((server.count(), folder.read("tries").lines().count()), (1, 2), "{outcome:?}");
+    let wrong = folder.relent(&[
+        "run",
+        "-q",
+        "--base",
+        "1ms",
+        "--",
+        env!("CARGO_BIN_EXE_relent"),
+        "http",
+        "-q",
+        "-o",
+        "no/such/f",
+        &server.url("/"),
+    ]);
+    assert_eq!(wrong.stderr.matches("No such file or directory").count(), 1, "{wrong:?}");
+}
+
 /// As a container has the `/proc` of its host.
 #[test]
 fn what_a_process_has_is_found_wherever_its_folder_is_mounted() {
