@@ -421,7 +421,8 @@ fn of_others(step: &Step<'_>) -> Option<&'static str> {
     let can_move =
         || access::may_be_exchanged(step.folder, path) || access::is_shared(step.folder, path) && is_theirs();
     match step.data.is_dir() || step.data.is_symlink() {
-        true if is_others(step.folder.uid()) || can_move() => {
+        // Whom a namespace does not know may be root.
+        true if is_others(step.folder.uid()) && access::is_known(step.folder.uid()) || can_move() => {
             Some("somebody else can exchange what is on the way there")
         }
         false if !access::is_known(owner) => Some("it belongs to a user whom nobody knows here"),

@@ -60,6 +60,26 @@ async fn an_answer_without_end_is_not_read() {
     }
 }
 
+/// Postgres' own way to read a URL takes what is before the `@` for the password, `?` and all: its settings would be none of ours, and TLS off.
+#[tokio::test]
+async fn a_question_mark_in_a_password_does_not_hide_the_settings() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    for settings in
+        ["", "?sslmode=require", "?sslmode=require&sslrootcert=/no/ca.pem", "?owner=any", "?options=-crole=eve"]
+    {
+        let error =
+            Postgres::open_url(&format!("postgres://app:hunter2?secret99@{address}/db{settings}")).await.unwrap_err();
+        assert!(
+            error.kind() == ErrorKind::Invalid && error.to_string().contains("`?` before an `@`"),
+            "{settings}: {error}"
+        );
+        assert!(!format!("{error:?}").contains("secret99"), "{error:?}");
+    }
+    assert!(listener.accept().is_err(), "nobody is told anything");
+}
+
 #[tokio::test]
 async fn who_listens_is_not_flooded_either() {
     let (url, sent) = server(true, Flood(b"A\x7f\xff\xff\xff", b"0"));

@@ -128,6 +128,14 @@ impl Postgres {
     /// the server says.
     pub async fn open_url(url: &str) -> Result<Postgres, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
+        // Postgres' own way to read it takes all before the last of them for the user and the password, and the settings for none of ours.
+        if query.contains('@') {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "the store's URL has a `?` before an `@`: what are its settings?",
+            )
+            .hint("in a user or a password a ? is written %3F, and behind the ? of the settings an @ is %40"));
+        }
         let (mut prefix, mut connections, mut is_prepared, mut rest) = ("relent_", CONNECTIONS, false, vec![]);
         let (mut ssl, mut believes_all, mut owner, mut is_made) = (Ssl::default(), false, None, true);
         let mut believes_dba = true;

@@ -66,6 +66,31 @@ async fn an_answer_without_end_is_not_read() {
     }
 }
 
+/// To a server that takes lines for commands, as memcached does, a user and a password are some.
+#[tokio::test]
+async fn what_is_no_redis_is_told_no_user_and_no_password() {
+    for answer in ["ERROR\r\n", "+OK ready\r\n", "-ERR unknown command\r\n", "220 mail ESMTP\r\n", "$4\r\nPING\r\n"] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for mut socket in listener.incoming().flatten() {
+                let (mut all, mut some) = (vec![], [0; 4096]);
+                while let Ok(read @ 1..) = socket.read(&mut some) {
+                    all.extend_from_slice(&some[..read]);
+                    let _ = socket.write_all(answer.as_bytes());
+                }
+                let _ = tell.send(all);
+            }
+        });
+        let policy = Policy::constant(Duration::from_millis(1)).max_attempts(1);
+        let url = format!("redis://set%20a%200%200%201:flush_all@{address}/0");
+        let error = Store::open_with(&url, policy).await.unwrap_err();
+        assert!(error.to_string().contains("what answers there is no Redis server"), "{answer}: {error}");
+        assert_eq!(told.recv().unwrap(), b"*1\r\n$4\r\nPING\r\n", "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn who_listens_is_not_flooded_either() {
     for flood in [Flood(b"$4000000000\r\n", b"0"), Flood(b"", b"*3\r\n$7\r\nmessage\r\n$1\r\nx\r\n$1\r\ny\r\n")] {

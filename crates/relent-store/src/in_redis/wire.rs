@@ -16,7 +16,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::TcpStream,
     time::timeout,
 };
@@ -40,7 +40,7 @@ pub(super) async fn asking(
     seen: &Arc<Seen>,
 ) -> Result<(MultiplexedConnection, impl Future<Output = ()> + 'static), Error> {
     let made = async {
-        let stream = Watched::new(stream(address, tls).await?, seen.clone());
+        let stream = Watched::new(a_redis(address, login, tls).await?, seen.clone());
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(RESPONSE));
         let made = MultiplexedConnection::new_with_config(login, stream, config).await;
         seen.is_made.store(true, Ordering::Relaxed);
@@ -64,11 +64,50 @@ pub(super) async fn listening(
     let seen = Arc::<Seen>::default();
     let made = async {
         let answered = Frames::of_at_most(MAX_MESSAGE);
-        let stream = stream(address, tls).await.ok()?;
+        let stream = a_redis(address, login, tls).await.ok()?;
         let stream = Watched { answered, unasked: MAX_UNTAKEN, ..Watched::new(stream, seen.clone()) };
         PubSub::new(login, stream).await.ok()
     };
     Some((timeout(RESPONSE, made).await.ok()??, seen))
+}
+
+/// What a Redis answers who has not said yet who they are, or that it is not ready.
+const ANSWERS: [&[u8]; 8] = [
+    b"+PONG\r\n",
+    b"-NOAUTH ",
+    b"-NOPERM ",
+    b"-LOADING ",
+    b"-BUSY ",
+    b"-MASTERDOWN ",
+    b"-DENIED ",
+    b"-ERR max number of clients ",
+];
+
+/// A way to what answers as a Redis does. Anybody else is told no user and no password: who has written them would have lines of theirs
+/// said to a server that takes such for commands.
+async fn a_redis(
+    address: &ConnectionAddr,
+    login: &RedisConnectionInfo,
+    tls: Option<&Tls>,
+) -> Result<Box<dyn Stream>, Error> {
+    let mut stream = stream(address, tls).await?;
+    if login.username().is_none() && login.password().is_none() {
+        return Ok(stream);
+    }
+    let asked = async {
+        stream.write_all(b"*1\r\n$4\r\nPING\r\n").await?;
+        stream.flush().await?;
+        let mut line = vec![];
+        while !line.ends_with(b"\n") && line.len() < 256 {
+            line.push(stream.read_u8().await?);
+        }
+        Ok(line)
+    };
+    let line: Vec<u8> = asked.await.map_err(|err: io::Error| fault::of(&err.into()))?;
+    match ANSWERS.iter().any(|answer| line.starts_with(answer)) {
+        true => Ok(stream),
+        false => Err(Error::new(ErrorKind::Corrupt, "what answers there is no Redis server")),
+    }
 }
 
 async fn stream(address: &ConnectionAddr, tls: Option<&Tls>) -> Result<Box<dyn Stream>, Error> {
