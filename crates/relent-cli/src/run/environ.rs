@@ -49,7 +49,25 @@ fn has_no_line(pid: Pid) -> bool {
 fn read(folder: &Path) -> io::Result<Vec<u8>> {
     let mut environment = Vec::new();
     File::open(folder.join("environ"))?.take(LARGEST).read_to_end(&mut environment)?;
+    let first = environment.split(|byte| *byte == 0).next().unwrap_or_default();
+    if first.starts_with(OURS) {
+        let mut line = Vec::new();
+        File::open(folder.join("cmdline"))?.take(LARGEST).read_to_end(&mut line)?;
+        let title = end_of_title(first, &line).unwrap_or(0);
+        environment.drain(..title);
+    }
     Ok(environment)
+}
+
+/// How the variables begin that are looked for.
+const OURS: &[u8] = b"RELENT_";
+
+/// How much of what stands first is the end of a title, if it is. Servers write those over their arguments and what is behind them, with words
+/// of who connects: by these nobody is to make one look like a process of a run. A title is one text, and stands in the command line as well.
+fn end_of_title(first: &[u8], line: &[u8]) -> Option<usize> {
+    // Of a long one the system shows a part there.
+    let begins = &first[..first.len().min(64)];
+    line.windows(begins.len()).any(|part| part == begins).then_some(first.len())
 }
 
 /// Whether anything in it is a variable.
@@ -84,6 +102,40 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(settled(pid), Some(Vec::new()), "who has ended becomes nobody");
+    }
+
+    /// Whoever connects to a server has a say in its title.
+    #[test]
+    fn what_a_title_says_is_no_variable() {
+        let title = b"postgres: aaaa RELENT_RUN_ID=0f: 127.0.0.1(1) authentication";
+        assert_eq!(end_of_title(b"RELENT_RUN_ID=0f: 127.0.0.1(1) authentication", title), Some(45));
+        assert_eq!(end_of_title(b"RELENT_RUN_ID=0f", b"sh\0-c\0true\0"), None);
+        let long = [&b"RELENT_RUN_ID="[..], &[b'0'; 9000]].concat();
+        assert_eq!(end_of_title(&long, &[b"postgres: ", &long[..4000]].concat()), Some(long.len()));
+    }
+
+    /// By a program that does as servers do.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_has_written_a_title_over_its_environment_is_none_of_a_run() {
+        // What is behind the arguments is the environment.
+        let script = "open S, '/proc/self/stat'; my @stat = split ' ', <S>;
+            $0 = ('x' x ($stat[48] - $stat[47])) . 'RELENT_RUN_ID=0f: x'; $| = 1; print 'up'; sleep 60";
+        let mut child = std::process::Command::new("perl")
+            .args(["-e", script])
+            .env_clear()
+            .env("A", "0".repeat(5000))
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0; 2]).unwrap();
+        let pid = Pid::from_raw(child.id().try_into().unwrap());
+        let raw = fs::read(format!("/proc/{pid}/environ")).unwrap();
+        let shown = of(pid);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(raw.starts_with(b"RELENT_RUN_ID=0f: x"), "{}", raw.escape_ascii());
+        assert_eq!(values(&shown, "RELENT_RUN_ID").count(), 0, "{}", shown.escape_ascii());
     }
 
     #[test]

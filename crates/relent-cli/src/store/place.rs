@@ -71,73 +71,41 @@ pub(crate) fn url_and_cautions(given: Option<&str>) -> Result<(String, Vec<Strin
 ///
 /// As of [`url`]; and of [`of_an_author`].
 pub(crate) fn of_a_file(named: &str) -> Result<(String, Vec<String>), Fault> {
-    let url = of_an_author(named)?;
-    Ok(cautioned(Some(named), url_to_look(Some(&url))?))
+    of_an_author(named)?;
+    Ok(cautioned(Some(named), url_to_look(Some(named))?))
 }
 
-/// The URL that a policy file names, if it says nothing but which store is meant, and how it is used. Of a Postgres the database's owner,
-/// who may be the author, is not believed.
+/// Whether the URL that a policy file names says nothing but which store is meant, and how it is kept.
 ///
 /// # Errors
 ///
-/// It says who is to be believed, or has settings for the server that could say more than where names are looked for: who may do the
-/// most there could be made to run what the author likes.
-pub(crate) fn of_an_author(named: &str) -> Result<String, Fault> {
+/// It says who is to be believed; or it is a Postgres, where what is in a store is run with the rights of whoever uses it: which database that
+/// is, in which order its schemas are looked through, and whom it believes is too much for an author to say.
+pub(crate) fn of_an_author(named: &str) -> Result<(), Fault> {
     let refused = |what: &str| {
         let fault = Fault::new(format!("store {}: {what}, and only a policy file names it", shown(named)));
         Err(fault.hint("where that is meant, --upstream NAME --store URL says so"))
     };
-    // Lines of a password could be commands to a server that is none of Redis.
+    if is_of_postgres(named) {
+        return refused("what is in a Postgres runs with the rights of whoever uses it");
+    }
     if percent_decode_str(named).decode_utf8_lossy().chars().any(char::is_control) {
         return refused("its URL has control characters");
     }
-    let (before, query) = named.split_once('?').unwrap_or((named, ""));
-    // By one of these, what reads it last may take another part of it for the settings.
-    if query.contains(['?', '@', '#']) || before.contains('#') {
-        return refused("its URL has signs in its settings that are written %3F, %40 or %23 there");
+    let query = named.split_once('?').map_or("", |(_, query)| query);
+    match query
+        .split('&')
+        .map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name))
+        .find(|name| !name.is_empty() && !OF_AUTHORS.contains(name))
+    {
+        None => Ok(()),
+        Some("owner") => refused("its URL says whom to believe"),
+        Some(_) => refused("its URL has a setting that is not known, or is the caller's"),
     }
-    for (name, value) in query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, ""))) {
-        match name {
-            "owner" => return refused("its URL says whom to believe"),
-            "options" if !names_a_path_alone(value) => {
-                return refused("its URL has options for the server, other than -c search_path=NAME");
-            }
-            name if !name.is_empty() && !OF_AUTHORS.contains(&name) => {
-                return refused("its URL has a setting that is not known, or is the caller's");
-            }
-            _ => {}
-        }
-    }
-    Ok(if is_of_postgres(named) { with(named.to_owned(), NO_DBA) } else { named.to_owned() })
 }
 
-/// The settings that the URL of a policy file may have: which store it is, and how it is spoken to and kept.
-const OF_AUTHORS: &[&str] = &[
-    "prefix",
-    "durability",
-    "connections",
-    "prepared",
-    "sslmode",
-    "sslrootcert",
-    "options",
-    "connect_timeout",
-    "application_name",
-    "host",
-    "hostaddr",
-    "port",
-    "user",
-    "password",
-    "dbname",
-];
-
-/// Whether options of a Postgres, as they stand in a URL, say only in which schemas names are looked for.
-fn names_a_path_alone(options: &str) -> bool {
-    let is_of_schemas = |sign: char| sign.is_ascii_alphanumeric() || "_,$\"".contains(sign);
-    // Of both ways to write one.
-    let decoded = percent_decode_str(options).decode_utf8_lossy().replace("-c ", "-c");
-    let paths = decoded.split(' ').map(|word| word.strip_prefix("-csearch_path="));
-    paths.into_iter().all(|path| path.is_some_and(|path| path.chars().all(is_of_schemas)))
-}
+/// The settings that the URL of a policy file may have.
+const OF_AUTHORS: &[&str] = &["prefix", "durability"];
 
 fn cautioned(given: Option<&str>, url: String) -> (String, Vec<String>) {
     let cautions = if believes_all(&url) { vec![] } else { cautions(given, &url) };
@@ -189,9 +157,6 @@ const NO_OTHERS: &str = "others=no";
 
 /// What a URL ends with by which nothing is to be made or brought up to date. It is not shown.
 const NO_MAKING: &str = "make=no";
-
-/// What the URL of a Postgres ends with whose database's owner is not believed. It is not shown.
-const NO_DBA: &str = "dba=no";
 
 fn is_of_postgres(url: &str) -> bool {
     url.starts_with("postgres:") || url.starts_with("postgresql:")
@@ -463,7 +428,7 @@ fn believes_all(url: &str) -> bool {
 
 /// A store's URL as it is shown: without what lets others in.
 pub(crate) fn shown(url: &str) -> Cow<'_, str> {
-    let plain = [NO_MAKING, NO_OTHERS, NO_LINKS, NO_DBA]
+    let plain = [NO_MAKING, NO_OTHERS, NO_LINKS]
         .iter()
         .fold(url, |url, ours| url.strip_suffix(ours).map_or(url, |url| url.strip_suffix(['?', '&']).unwrap_or(url)));
     Cow::Owned(redact::server(plain))

@@ -123,7 +123,8 @@ fn of_the_file(to: &StoreArgs, policy: Option<&str>, name: Option<&str>) -> Resu
         },
         None => of_any(),
     };
-    Ok(StoreArgs { store: store.map(place::of_an_author).transpose()?, ..to.clone() })
+    store.map_or(Ok(()), place::of_an_author)?;
+    Ok(StoreArgs { store: store.map(str::to_owned), ..to.clone() })
 }
 
 /// What a call exits with whose time is over.

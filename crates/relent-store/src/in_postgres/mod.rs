@@ -80,8 +80,6 @@ struct Inner {
     prefix: String,
     /// The role that made the store, if the URL names one.
     owner: Option<String>,
-    /// Whether the database's owner is, and whoever the session has become.
-    believes_dba: bool,
     begins: Gather<Begin>,
     completions: Gather<Completion>,
     ears: Ears,
@@ -116,8 +114,7 @@ impl Postgres {
     /// What the store's functions do is done with the rights of the user of the URL. So the store is refused if its tables and functions, and what
     /// these call, belong to somebody else in the database than this user, a superuser or the owner of
     /// the database. `owner=NAME` believes one role more, as that of migrations, which made them, and `owner=any` believes all; who listens on a
-    /// socket is nothing that `owner=NAME` says. With `dba=no` the owner of the database is not believed, who could also have said that its
-    /// sessions become another user's: for who has the URL from somebody else.
+    /// socket is nothing that `owner=NAME` says.
     ///
     /// With `make=no` nothing is made and nothing brought up to date, for who only wants to look.
     ///
@@ -138,7 +135,6 @@ impl Postgres {
         }
         let (mut prefix, mut connections, mut is_prepared, mut rest) = ("relent_", CONNECTIONS, false, vec![]);
         let (mut ssl, mut believes_all, mut owner, mut is_made) = (Ssl::default(), false, None, true);
-        let mut believes_dba = true;
         crate::settings::check_once(query, &["prefix", "connections", "prepared", "sslmode", "sslrootcert", "owner"])?;
         for (name, value) in crate::settings::pairs(query) {
             match name {
@@ -167,8 +163,6 @@ impl Postgres {
                 "sslrootcert" => ssl.roots(crate::settings::path(value)),
                 "owner" if value == "any" => believes_all = true,
                 "owner" => owner = Some(whose::role(value)?),
-                "dba" if value == "no" => believes_dba = false,
-                "dba" => return Err(crate::settings::unknown(name, "dba=no")),
                 "make" if value == "no" => is_made = false,
                 "make" => return Err(crate::settings::unknown(name, "make=no")),
                 _ => rest.push(format!("{name}={value}")),
@@ -198,7 +192,6 @@ impl Postgres {
                 is_prepared,
                 prefix: prefix.into(),
                 owner,
-                believes_dba,
                 begins: Gather::default(),
                 completions: Gather::default(),
                 ears: Ears::default(),

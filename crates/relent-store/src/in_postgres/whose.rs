@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Error, ErrorKind};
 use std::collections::BTreeMap;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
 /// What is asked, and what is asked where all are believed.
 const WHOSE: &str = include_str!("whose.sql");
@@ -79,7 +79,7 @@ impl Postgres {
                 let path = client.query_typed(PATH, &[]).await.map_err(|err| self.fault(&err))?;
                 let path: Vec<&str> = get(path.first().ok_or_else(fault::nonsense)?, 0)?;
                 own_first(&path)?;
-                params.extend([(&owner as &(dyn ToSql + Sync), Type::NAME), (&self.inner.believes_dba, Type::BOOL)]);
+                params.push((&owner, Type::NAME));
                 WHOSE
             }
         };

@@ -1,6 +1,5 @@
 -- What is there of a store, and what there is of other users that would run as this one. $1: the names of the store's tables and of its
--- sequence; $2: those of its functions; $3: those of Postgres' own functions that these call; $4: a role that is believed, or
--- null; $5: whether the database's owner is, who may have its sessions begin as another user.
+-- sequence; $2: those of its functions; $3: those of Postgres' own functions that these call; $4: a role that is believed, or null.
 -- Everything is asked so that nothing in another schema than pg_catalog fits better, since it runs before it is known whose that is. The
 -- search path has pg_catalog first: that was asked before.
 WITH place (oid, name, owner, rights) AS (
@@ -12,10 +11,10 @@ WITH place (oid, name, owner, rights) AS (
 -- Nobody is believed for what they may do in a schema, nor for its being theirs: that is given to whoever makes one; nor a role because
 -- this user is a member of it: until Postgres 16 anybody can make others members of themselves.
 ), believed (role) AS (
-    SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper OR r.rolname = CASE WHEN $5::bool THEN current_user ELSE session_user END
-        OR ($5::bool AND r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()))
+    SELECT r.oid FROM pg_catalog.pg_roles r WHERE r.rolsuper OR r.rolname = current_user
+        OR r.oid = (SELECT d.datdba FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())
         -- Its one member is the database's owner.
-        OR ($5::bool AND r.rolname = 'pg_database_owner'::name)
+        OR r.rolname = 'pg_database_owner'::name
         OR r.rolname = $4::name
 ), kept (oid, name, kind, place, owner) AS (
     SELECT c.oid, c.relname, c.relkind::text, c.relnamespace, c.relowner FROM pg_catalog.pg_class c

@@ -194,13 +194,6 @@ async fn a_store_in_postgres_that_another_role_has_made_goes_on_where_that_role_
     // Of the database's owner; who owns the schema is nobody special.
     run("ALTER DATABASE postgres OWNER TO migrator").await;
     uses(&server, "app").await.unwrap();
-    is_refused("app", "?dba=no").await;
-    uses_with(&server, "migrator", "?dba=no").await.unwrap();
-    // Who owns it may say whom its sessions become, and whose functions are theirs then.
-    run("ALTER DATABASE postgres SET role = migrator").await;
-    uses(&server, "relent").await.unwrap();
-    is_refused("relent", "?dba=no").await;
-    run("ALTER DATABASE postgres RESET role").await;
     run("ALTER DATABASE postgres OWNER TO relent; ALTER SCHEMA public OWNER TO migrator").await;
     is_refused("app", "").await;
     run("ALTER SCHEMA public OWNER TO relent").await;

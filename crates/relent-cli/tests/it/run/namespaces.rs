@@ -107,25 +107,3 @@ fn a_working_folder_that_was_unmounted_has_no_policy_file_that_is_believed() {
     assert!(said.contains(&format!("report: {why}")), "{said}");
     assert_eq!(output.status.code(), Some(0), "who has named it means it: {said}");
 }
-
-/// Root is nobody that is known where only the caller is, as in many sandboxes: a store in a folder of one's own is used, and that is told of.
-#[test]
-fn a_store_of_ones_own_is_used_where_nobody_else_is_known() {
-    let place = shared();
-    let own = place.0.path().join("own");
-    fs::create_dir(&own).unwrap();
-    chown(&own, Some(OTHER.parse().unwrap()), None).unwrap();
-    fs::set_permissions(place.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let store = format!("sqlite:{}", own.join("s.db").display());
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid", OTHER, "--regid", OTHER, "--clear-groups", "unshare", "-Ur", "./relent"]);
-    command.args(["run", "--lease", "a", "--store", &store, "--", "echo", "ran"]).current_dir(place.0.path());
-    let output = command.env("HOME", "/dev/null").stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("unshare:") {
-        eprintln!("SKIPPED a_store_of_ones_own_is_used_where_nobody_else_is_known: {said}");
-        return;
-    }
-    assert_eq!((&*output.stdout, output.status.code()), (&b"ran\n"[..], Some(0)), "{said}");
-    assert!(said.contains("belongs to somebody else, who can take the store away"), "{said}");
-}
