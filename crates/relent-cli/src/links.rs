@@ -11,7 +11,6 @@
 mod mounted;
 mod place;
 
-#[cfg(target_os = "linux")]
 pub(crate) use mounted::has_processes;
 pub(crate) use place::{Place, folder_of, is_one};
 

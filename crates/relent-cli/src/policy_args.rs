@@ -286,7 +286,7 @@ impl PolicyArgs {
         if self.spread.is_none() && policy.settings().spread > LONGEST_SPREAD {
             return refused("puts the first attempt off for more than a minute", "--spread");
         }
-        if self.max_attempts.is_some() || !is_flood(policy) {
+        if self.max_attempts.is_some() || !is_flood(policy, 1) {
             return Ok(());
         }
         refused(&format!("asks for more than {AT_A_TIME} retries within a second"), "--max-attempts N")
@@ -424,9 +424,11 @@ fn typical_of_decorrelated(base: Duration, nth: i32) -> Duration {
     Duration::try_from_secs_f64(base.as_secs_f64() * growth).unwrap_or(Duration::MAX)
 }
 
-/// Whether the policy makes more retries than that within a second, on average. But for lists, delays only grow.
-fn is_flood(policy: &Policy) -> bool {
+/// Whether the policy makes more attempts than that by retries within a second, on average, where one may be several at a time. But for lists,
+/// delays only grow.
+pub(crate) fn is_flood(policy: &Policy, at_once: usize) -> bool {
     const SECOND: Duration = Duration::from_secs(1);
+    let retries = AT_A_TIME / at_once.max(1);
     let most = match policy.settings().curve {
         Curve::List { delays, .. } => delays.len(),
         _ => 0,
@@ -436,7 +438,7 @@ fn is_flood(policy: &Policy) -> bool {
         true => typical_of_decorrelated(row.delay.min, nth).min(row.delay.mean),
         false => row.delay.mean,
     };
-    let delays: Vec<Duration> = (0..).zip(policy.schedule()).take(most + AT_A_TIME + 1).map(typical).collect();
+    let delays: Vec<Duration> = (0..).zip(policy.schedule()).take(most + retries + 1).map(typical).collect();
     let sum = |some: &[Duration]| some.iter().fold(Duration::ZERO, |sum, one| sum.saturating_add(*one));
-    delays.windows(AT_A_TIME + 1).any(|some| sum(some) < SECOND)
+    delays.windows(retries + 1).any(|some| sum(some) < SECOND)
 }

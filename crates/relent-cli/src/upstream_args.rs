@@ -3,7 +3,12 @@
 //! A flag lies over the policy file part by part: `--budget` takes the place of the file's budget and leaves its breaker.
 //! Flags and files are read by the same code (`relent::config`), so a value means the same in both.
 
-use crate::{policy_args::PolicyArgs, talk::Fault, topic, typed::typed};
+use crate::{
+    policy_args::{self, PolicyArgs},
+    talk::Fault,
+    topic,
+    typed::typed,
+};
 use clap::Args;
 use relent::{
     HedgeSettings,
@@ -112,7 +117,14 @@ impl UpstreamArgs {
         let store = file.config.store_of(name).map(str::to_owned).filter(|_| !file.is_by_chance);
         let no_store = (store.is_none() && file.config.store_of(name).is_some()).then(|| note("store"));
         let mut under = *under;
-        let is_too_much = file.is_by_chance && flags.hedge == Part::Unsaid && is_storm(under.hedge);
+        // A failure starts the next of them at once.
+        let is_flood = |hedge: HedgeSettings| {
+            let at_once = 1 + usize::try_from(hedge.at_most).unwrap_or(usize::MAX - 1);
+            policy.policy().is_ok_and(|policy| policy_args::is_flood(&policy, at_once))
+        };
+        let is_too_much = file.is_by_chance
+            && flags.hedge == Part::Unsaid
+            && (is_storm(under.hedge) || under.hedge.into_option().is_some_and(is_flood));
         if is_too_much {
             under.hedge = Part::Unsaid;
         }

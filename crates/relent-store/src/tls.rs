@@ -2,7 +2,7 @@
 
 use crate::{Error, ErrorKind};
 use relent_tls::{Flaw, Verifier, certificates, provider, system};
-use rustls::{ClientConfig, pki_types::ServerName};
+use rustls::{ClientConfig, client::Resumption, pki_types::ServerName};
 use std::{io, path::Path, sync::Arc};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsConnector, client::TlsStream};
@@ -40,6 +40,8 @@ impl Tls {
         };
         let config = config.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = config.with_no_client_auth();
+        // What a server gives to be known again by is shown to whoever has its name the next time, at another port or address, too.
+        config.resumption = Resumption::disabled();
         config.alpn_protocols = protocol.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         Ok(Tls(Arc::new(config)))
     }

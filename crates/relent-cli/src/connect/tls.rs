@@ -3,7 +3,7 @@
 use crate::{talk::Fault, trust};
 use relent_tls::Flaw;
 use relent_tls::{Verifier, provider};
-use rustls::{CertificateError, ClientConfig, ClientConnection, Error, pki_types::ServerName};
+use rustls::{CertificateError, ClientConfig, ClientConnection, Error, client::Resumption, pki_types::ServerName};
 use std::{
     io,
     path::Path,
@@ -30,7 +30,10 @@ impl Tls {
             Some(file) => trust::only(file)?,
             None => trust::system()?,
         };
-        let config = versions.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
+        let mut config =
+            versions.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth();
+        // What a server gives to be known again by is shown to whoever has its name the next time, at another port or address, too.
+        config.resumption = Resumption::disabled();
         Ok(Tls(Some(Arc::new(config))))
     }
 

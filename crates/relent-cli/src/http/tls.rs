@@ -5,6 +5,7 @@ use crate::{talk::Fault, trust};
 use relent_tls::{Verifier, provider};
 use rustls::{
     ClientConfig, InconsistentKeys, RootCertStore,
+    client::Resumption,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     sign::SingleCertAndKey,
 };
@@ -35,6 +36,8 @@ pub(super) fn config(
             builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(shown)))
         }
     };
+    // What a server gives to be known again by is shown to whoever has its name the next time, at another port or address, too.
+    config.resumption = Resumption::disabled();
     let protocols: &[&[u8]] = match (http1, args.http2) {
         (true, _) => &[b"http/1.1"],
         (_, true) => &[b"h2"],

@@ -1,8 +1,6 @@
 //! What is mounted where a path leads through, and decides how it goes on.
 
-#[cfg(target_os = "linux")]
-use std::path::Path;
-use std::{fs::File, os::fd::BorrowedFd};
+use std::{fs::File, os::fd::BorrowedFd, path::Path};
 
 /// Whether a folder is of a `/proc`, wherever that is mounted: its links are the system's, and lead where their text does not.
 #[cfg(target_os = "linux")]
@@ -28,6 +26,12 @@ pub(super) fn leads_nowhere(link: &File) -> bool {
         // `ST_NOSYMFOLLOW` of statfs(2), in a number that is not as long everywhere.
         mounted.f_flags & 0x2000 != 0
     })
+}
+
+/// Elsewhere there is none.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn has_processes(_folder: &Path) -> bool {
+    false
 }
 
 /// Elsewhere there is none.

@@ -220,8 +220,7 @@ fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
     let Some(query) = of_the_default(&url) else {
         let Some(file) = file_of(&url) else { return Ok(url) };
         let real = alone(file, believes_all(&url)).map_err(|error| {
-            Fault::new(format!("store {}: {}", shown(&url), plain(&error)))
-                .hint(talk::hint(&error, "name a file in a folder of your own, which mktemp -d makes, too"))
+            Fault::new(format!("store {}: {}", shown(&url), plain(&error))).hint(talk::hint(&error, way_out(&error)))
         })?;
         let query = url.find('?').map_or("", |at| &url[at..]);
         return match url_of(&real, query) {
@@ -370,9 +369,19 @@ fn alone(file: &Path, believes_all: bool) -> io::Result<PathBuf> {
 /// Where a path leads, if nobody else has a say in that; of who is to be believed only links do not.
 fn leads_to(path: &Path, believes_all: bool) -> io::Result<Option<PathBuf>> {
     let real = links::to_write(path)?.map(|place| place.path().to_owned());
-    match believes_all || links::walk(path, &of_others)? == real {
-        true => Ok(real),
-        false => Err(io::Error::other("it is being moved")),
+    if !believes_all && links::walk(path, &of_others)? != real {
+        return Err(io::Error::other("it is being moved"));
+    }
+    match &real {
+        // What a process has as its root may have other folders by the same names, and others at any time.
+        Some(real) if real.ancestors().skip(1).any(links::has_processes) => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it is found through what a process has, which decides what is there",
+        )),
+        Some(found) if found != path && leads_to(found, believes_all)?.as_ref() != Some(found) => {
+            Err(io::Error::other("it is being moved"))
+        }
+        _ => Ok(real),
     }
 }
 
@@ -386,12 +395,21 @@ fn of_others(step: &Step<'_>) -> Option<&'static str> {
     let can_move =
         || access::may_be_exchanged(step.folder, path) || access::is_shared(step.folder, path) && is_theirs();
     match step.data.is_dir() || step.data.is_symlink() {
-        // Whom a namespace does not know may be root.
-        true if is_others(step.folder.uid()) && access::is_known(step.folder.uid()) || can_move() => {
-            Some("somebody else can exchange what is on the way there")
-        }
+        true if is_others(step.folder.uid()) || can_move() => Some(EXCHANGED),
         false if !access::is_known(owner) => Some("it belongs to a user whom nobody knows here"),
         _ => None,
+    }
+}
+
+const EXCHANGED: &str = "somebody else can exchange what is on the way there";
+
+/// What to do about a file that is refused.
+fn way_out(error: &io::Error) -> &'static str {
+    match error.to_string().starts_with(EXCHANGED) {
+        true => {
+            "name a file in a folder that only you and root can move; ?owner=any believes all, as in a sandbox where nobody else is known"
+        }
+        false => "name a file in a folder of your own, which mktemp -d makes, too",
     }
 }
 

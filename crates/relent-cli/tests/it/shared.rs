@@ -400,10 +400,17 @@ fn a_hedge_of_a_file_that_was_found_is_no_storm() {
         ("after = '50ms', at_most = 9", true),
         ("quantile = 0.5, at_most = 255", true),
         ("after = '1ms', at_most = 8", false),
+        // Each retry is so many at once.
+        ("after = '50ms'} #", false),
+        ("after = '50ms', at_most = 8 } #many", true),
+        ("after = '50ms', at_most = 3 } #many", false),
     ] {
-        let file = format!(
-            "[policy]\nmax_attempts = 2\nbase = '1ms'\nupstream = 'bank'\n[upstream.bank]\nhedge = {{ {hedge} }}\n"
-        );
+        let attempts = if hedge.ends_with("many") {
+            "max_attempts = 1000\ncurve = 'constant'\nbase = '200ms'\njitter = 'none'\nmax_elapsed = '1ms'"
+        } else {
+            "max_attempts = 2\nbase = '1ms'"
+        };
+        let file = format!("[policy]\n{attempts}\nupstream = 'bank'\n[upstream.bank]\nhedge = {{ {hedge} }}\n");
         let folder = Folder::new().file("relent.toml", &file);
         let found = folder.relent(&["http", "[::1]:1"]);
         assert_eq!(found.stderr.contains(said), is_left_out, "{hedge}: {found:?}");

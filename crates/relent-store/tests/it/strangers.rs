@@ -273,9 +273,20 @@ async fn an_operator_that_is_found_before_postgres_own_never_runs() {
         .await
         .unwrap();
     let behind = format!("{}?options=-c%20search_path%3Dpublic,pg_catalog", url(&server, "app"));
-    let refused = Store::open(&behind).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Refused, "{refused}");
-    assert!(refused.to_string().contains("the search path names pg_catalog behind another schema"), "{refused}");
+    // Nor in what is temporary of another session, which superusers may use.
+    let mallory = client(&server, "mallory").await;
+    let temporary = "CREATE FUNCTION pg_temp.same(name, name) RETURNS bool LANGUAGE sql
+            AS $$ SELECT pg_catalog.nextval('public.runs') IS NOT NULL $$;
+        CREATE OPERATOR pg_temp.= (LEFTARG = name, RIGHTARG = name, FUNCTION = pg_temp.same)";
+    mallory.batch_execute(temporary).await.unwrap();
+    let row = mallory.query_one("SELECT nspname::text FROM pg_namespace WHERE oid = pg_my_temp_schema()", &[]).await;
+    let theirs: String = row.unwrap().get(0);
+    let of_another = format!("{}?options=-c%20search_path%3D{theirs},pg_catalog", url(&server, "relent"));
+    for url in [&behind, &of_another] {
+        let refused = Store::open(url).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused, "{refused}");
+        assert!(refused.to_string().contains("the search path names pg_catalog behind another schema"), "{refused}");
+    }
     let runs: bool = root.query_one("SELECT is_called FROM public.runs", &[]).await.unwrap().get(0);
     assert!(!runs, "it has never run");
     Store::open(&format!("{behind}&owner=any")).await.unwrap();

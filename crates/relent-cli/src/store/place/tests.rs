@@ -376,6 +376,28 @@ fn whoever_can_turn_a_link_on_the_way_has_no_say_in_what_is_opened() {
     }
 }
 
+/// What is looked at there need not be what is found by its path here.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_store_is_found_through_a_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let own = std::process::id();
+    let through = |way: &str| PathBuf::from(format!("/proc/{way}{}/state.db", root.display()));
+    std::os::unix::fs::symlink(format!("/proc/{own}/root{}", root.display()), root.join("link")).unwrap();
+    for path in
+        [through(&format!("{own}/root")), through("self/root"), through("1/../self/root"), root.join("link/state.db")]
+    {
+        for believes_all in [false, true] {
+            let found = alone(&path, believes_all);
+            let is_here = found.as_ref().is_ok_and(|found| *found == root.join("state.db"));
+            assert!(found.is_err() || is_here, "{path:?}: {found:?}");
+        }
+    }
+    let why = alone(&through("self/root"), true).unwrap_err().to_string();
+    assert!(why.starts_with("it is found through what a process has"), "{why}");
+}
+
 /// SQLite finds what lies beside the file by its path: by another folder in the place of one there, it would be made elsewhere.
 #[test]
 fn whoever_can_exchange_a_folder_on_the_way_has_no_say_in_where_something_is_made() {

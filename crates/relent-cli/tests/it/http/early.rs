@@ -371,3 +371,30 @@ fn a_certificate_that_is_wanted_after_the_handshake_is_wanted_in_the_next_attemp
         }
     }
 }
+
+/// What a server gives to be known again by would be shown to whoever has its name at another port or address, and be their words there.
+#[test]
+fn no_session_of_tls_is_taken_up_again() {
+    let own = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let builder = ServerConfig::builder_with_provider(relent_tls::provider()).with_protocol_versions(&[version]);
+        let builder = builder.unwrap().with_no_client_auth();
+        let config = builder.with_single_cert(vec![own.cert.der().clone()], key.clone_key()).unwrap();
+        let config = Arc::new(config);
+        let (tell, told) = mpsc::channel();
+        let (url, _) = hasty(move |stream| {
+            let mut tls = ServerConnection::new(config.clone()).unwrap();
+            while tls.is_handshaking() && tls.complete_io(stream).is_ok() {}
+            tell.send(tls.handshake_kind()).unwrap();
+            let mut stream = rustls::Stream::new(&mut tls, stream);
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        });
+        let url = url.replace("http:", "https:");
+        let outcome = http_in(&Folder::new(), &["-k", "--max-attempts=3", "--base=1ms", &url]);
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        let kinds: Vec<_> = told.try_iter().collect();
+        assert_eq!(kinds, [Some(rustls::HandshakeKind::Full); 3], "{version:?}");
+    }
+}
