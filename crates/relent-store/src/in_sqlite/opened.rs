@@ -9,11 +9,12 @@
 //! removes both names; so each lets go of it, and opens it again when neither names what it did.
 
 use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, parts, schema};
-use crate::{Error, ErrorKind, settings::missing};
+use crate::{Error, ErrorKind, at_once, settings::missing};
 use rusqlite::{Connection, OpenFlags};
 use std::{
     cell::Cell,
     io,
+    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -233,11 +234,18 @@ pub(super) fn unread(settings: &SqliteSettings, path: &Path) -> Result<Connectio
     open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
+/// Whether a file begins as those of SQLite do: of another nothing is read but that, and SQLite makes nothing beside it.
+fn is_database(path: &Path) -> bool {
+    let mut begins = [0; 16];
+    let read = at_once::open(path).and_then(|mut file| file.read_exact(&mut begins));
+    read.is_ok() && begins == *b"SQLite format 3\0"
+}
+
 /// Makes these parts, where others could. Whether they could.
 fn make(settings: &SqliteSettings, path: &Path, ends: &[&str]) -> Result<bool, Error> {
     // What cannot be found is told by who looks at it.
     let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
-    if settings.no_making && std::fs::metadata(&real).is_ok_and(|data| data.len() == 0) {
+    if settings.no_making && !is_database(&real) {
         return Ok(false);
     }
     parts::make(&real, ends)
