@@ -49,7 +49,8 @@ pub(super) fn read(path: &Path, hush: HushArgs) -> Result<(Named, Vec<Named>), F
     };
     let named = regular::read_or_pipe(path).map_err(cannot)?;
     let owner = named.0.metadata().map_err(cannot)?.uid();
-    let is_believed = |data: &Metadata| data.uid() == 0 || data.uid() == owner || access::is_own(data.uid());
+    let is_believed =
+        |data: &Metadata| data.uid() == 0 || access::is_same(data.uid(), owner) || access::is_own(data.uid());
     let mut left = LONGEST;
     let unit = text(&shown, named, &mut left)?;
     let mut drop_ins = Vec::new();

@@ -75,7 +75,7 @@ pub(crate) fn of_a_file(named: &str) -> Result<(String, Vec<String>), Fault> {
     Ok(cautioned(Some(named), url_to_look(Some(named))?))
 }
 
-/// Whether the URL that a policy file names says nothing but which store is meant, and how it is kept.
+/// Whether the URL that a policy file names says nothing but which store is meant, and how it is kept; or the caller's environment says the same.
 ///
 /// # Errors
 ///
@@ -84,8 +84,11 @@ pub(crate) fn of_a_file(named: &str) -> Result<(String, Vec<String>), Fault> {
 pub(crate) fn of_an_author(named: &str) -> Result<(), Fault> {
     let refused = |what: &str| {
         let fault = Fault::new(format!("store {}: {what}, and only a policy file names it", shown(named)));
-        Err(fault.hint("where that is meant, --upstream NAME --store URL says so"))
+        Err(fault.hint("where that is meant, RELENT_STORE with the same URL says so, or --upstream NAME --store URL"))
     };
+    if env::var(VARIABLE).is_ok_and(|said| said == named) {
+        return Ok(());
+    }
     if is_of_postgres(named) {
         return refused("what is in a Postgres runs with the rights of whoever uses it");
     }

@@ -359,7 +359,7 @@ fn a_policy_file_does_not_say_whom_to_believe() {
     let file = "[policy]\nupstream = 'bank'\n[upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db?owner=any'\n";
     let folder = made(Folder::new().file("p.toml", file));
     let said = "error: store sqlite:state.db?owner=any: its URL says whom to believe, and only a policy file names it\n\
-                hint: where that is meant, --upstream NAME --store URL says so\n";
+                hint: where that is meant, RELENT_STORE with the same URL says so, or --upstream NAME --store URL\n";
     for args in [
         &["run", "--policy", "p.toml", "--", "touch", "ran"][..],
         &["http", "--policy", "p.toml", "[::1]:1"],
@@ -374,6 +374,15 @@ fn a_policy_file_does_not_say_whom_to_believe() {
     let by_hand =
         ["run", "--policy", "p.toml", "--upstream", "bank", "--store", "sqlite:state.db?owner=any", "--", "true"];
     assert_eq!(folder.relent(&by_hand).code, Some(0));
+    for args in [&["run", "--policy", "p.toml", "--", "true"][..], &["upstream", "--policy", "p.toml"]] {
+        let same = folder.command(args).env("RELENT_STORE", "sqlite:state.db?owner=any").output().unwrap();
+        let another = folder.command(args).env("RELENT_STORE", "sqlite:state.db").output().unwrap();
+        assert_eq!(
+            (same.status.code(), another.status.code()),
+            (Some(0), Some(125)),
+            "{args:?}: {same:?}, {another:?}"
+        );
+    }
 }
 
 #[test]
