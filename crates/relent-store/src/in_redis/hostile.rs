@@ -66,28 +66,40 @@ async fn an_answer_without_end_is_not_read() {
     }
 }
 
+/// What a server is told that answers everything so, by who has a user and a password, and what that says of it.
+async fn told(answer: &'static str) -> (Vec<u8>, Error) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let (mut all, mut some) = (vec![], [0; 4096]);
+            while let Ok(read @ 1..) = socket.read(&mut some) {
+                all.extend_from_slice(&some[..read]);
+                let _ = socket.write_all(answer.as_bytes());
+            }
+            let _ = tell.send(all);
+        }
+    });
+    let policy = Policy::constant(Duration::from_millis(1)).max_attempts(1);
+    let url = format!("redis://set%20a%200%200%201:flush_all@{address}/0");
+    let error = Store::open_with(&url, policy).await.unwrap_err();
+    (told.recv().unwrap(), error)
+}
+
 /// To a server that takes lines for commands, as memcached does, a user and a password are some.
 #[tokio::test]
 async fn what_is_no_redis_is_told_no_user_and_no_password() {
     for answer in ["ERROR\r\n", "+OK ready\r\n", "-ERR unknown command\r\n", "220 mail ESMTP\r\n", "$4\r\nPING\r\n"] {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            for mut socket in listener.incoming().flatten() {
-                let (mut all, mut some) = (vec![], [0; 4096]);
-                while let Ok(read @ 1..) = socket.read(&mut some) {
-                    all.extend_from_slice(&some[..read]);
-                    let _ = socket.write_all(answer.as_bytes());
-                }
-                let _ = tell.send(all);
-            }
-        });
-        let policy = Policy::constant(Duration::from_millis(1)).max_attempts(1);
-        let url = format!("redis://set%20a%200%200%201:flush_all@{address}/0");
-        let error = Store::open_with(&url, policy).await.unwrap_err();
+        let (told, error) = told(answer).await;
         assert!(error.to_string().contains("what answers there is no Redis server"), "{answer}: {error}");
-        assert_eq!(told.recv().unwrap(), b"*1\r\n$4\r\nPING\r\n", "{answer}");
+        assert_eq!(told, b"*1\r\n$4\r\nPING\r\n", "{answer}");
+    }
+    for answer in ["+PONG\r\n", "-NOAUTH Authentication required.\r\n", "-LOADING x\r\n", "-MISCONF x\r\n"] {
+        let (told, error) = told(answer).await;
+        assert!(!error.to_string().contains("no Redis server"), "{answer}: {error}");
+        let text = String::from_utf8_lossy(&told);
+        assert!(text.contains("AUTH") && text.contains("flush_all"), "{answer}: {text}");
     }
 }
 

@@ -72,13 +72,14 @@ pub(super) async fn listening(
 }
 
 /// What a Redis answers who has not said yet who they are, or that it is not ready.
-const ANSWERS: [&[u8]; 8] = [
+const ANSWERS: [&[u8]; 9] = [
     b"+PONG\r\n",
     b"-NOAUTH ",
     b"-NOPERM ",
     b"-LOADING ",
     b"-BUSY ",
     b"-MASTERDOWN ",
+    b"-MISCONF ",
     b"-DENIED ",
     b"-ERR max number of clients ",
 ];
