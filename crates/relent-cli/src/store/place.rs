@@ -410,7 +410,7 @@ const EXCHANGED: &str = "somebody else can exchange what is on the way there";
 fn way_out(error: &io::Error) -> &'static str {
     match error.to_string().starts_with(EXCHANGED) {
         true => {
-            "name a file in a folder that only you and root can move; ?owner=any believes all, as in a sandbox where nobody else is known"
+            "name a file in a folder that only you and root can move (chmod g-w); ?owner=any believes all, as in a sandbox where nobody else is known"
         }
         false => "name a file in a folder of your own, which mktemp -d makes, too",
     }

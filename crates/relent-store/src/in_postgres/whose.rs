@@ -20,7 +20,9 @@ const THERE: &str = "SELECT 'there'::text, c.relname::text, c.relkind::text FROM
     WHERE f.proname = ANY ($2::name[]) AND $3::name[] IS NOT NULL AND pg_catalog.pg_function_is_visible(f.oid)";
 
 /// Where names are looked for, in that order: those of operators, too, that the store's functions have.
-const PATH: &str = "SELECT pg_catalog.current_schemas(true)";
+/// And which of them has what is temporary of this session, if it has any, as another client of a pooler may have left it there.
+const PATH: &str = "SELECT pg_catalog.current_schemas(true), (SELECT n.nspname FROM pg_catalog.pg_namespace n
+    WHERE n.oid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())";
 
 /// The functions of Postgres' own that the store's functions and questions call.
 const CALLED: &[&str] =
@@ -77,8 +79,8 @@ impl Postgres {
             true => THERE,
             false => {
                 let path = client.query_typed(PATH, &[]).await.map_err(|err| self.fault(&err))?;
-                let path: Vec<&str> = get(path.first().ok_or_else(fault::nonsense)?, 0)?;
-                own_first(&path)?;
+                let row = path.first().ok_or_else(fault::nonsense)?;
+                own_first(&get::<Vec<&str>>(row, 0)?, get(row, 1)?)?;
                 params.push((&owner, Type::NAME));
                 WHOSE
             }
@@ -133,10 +135,10 @@ impl Postgres {
     }
 }
 
-/// Postgres' own is found first, as it is unless the path names it behind others. Who asks has made nothing that is temporary: what is in such
-/// a schema is another session's.
-fn own_first(path: &[&str]) -> Result<(), Error> {
-    match path.first() {
+/// Postgres' own is found first, as it is unless the path names it behind others. What is temporary of this session has no functions that are
+/// found and no operators; of another, it has.
+fn own_first(path: &[&str], temporary: Option<&str>) -> Result<(), Error> {
+    match path.iter().find(|schema| Some(**schema) != temporary) {
         Some(&"pg_catalog") => Ok(()),
         _ => Err(Error::new(
             ErrorKind::Refused,
@@ -198,11 +200,13 @@ mod tests {
 
     #[test]
     fn postgres_own_comes_first() {
-        for path in [&["pg_catalog", "public"][..], &["pg_catalog"]] {
-            assert!(own_first(path).is_ok(), "{path:?}");
+        for path in [&["pg_catalog", "public"][..], &["pg_catalog"], &["pg_temp_4", "pg_catalog", "jobs"]] {
+            assert!(own_first(path, Some("pg_temp_4")).is_ok(), "{path:?}");
         }
         for path in [&["public", "pg_catalog"][..], &["pg_temp_3", "pg_catalog", "jobs"], &["public"], &[]] {
-            assert_eq!(own_first(path).unwrap_err().kind(), ErrorKind::Refused, "{path:?}");
+            for temporary in [None, Some("pg_temp_4")] {
+                assert_eq!(own_first(path, temporary).unwrap_err().kind(), ErrorKind::Refused, "{path:?}");
+            }
         }
     }
 

@@ -71,18 +71,11 @@ pub(super) async fn listening(
     Some((timeout(RESPONSE, made).await.ok()??, seen))
 }
 
-/// What a Redis answers who has not said yet who they are, or that it is not ready.
-const ANSWERS: [&[u8]; 9] = [
-    b"+PONG\r\n",
-    b"-NOAUTH ",
-    b"-NOPERM ",
-    b"-LOADING ",
-    b"-BUSY ",
-    b"-MASTERDOWN ",
-    b"-MISCONF ",
-    b"-DENIED ",
-    b"-ERR max number of clients ",
-];
+/// Whether a Redis answers so who has not said yet who they are: that it is there, or in capitals why it does nothing for them. What takes lines
+/// for commands has other words for them.
+fn is_of_a_redis(line: &[u8]) -> bool {
+    line == b"+PONG\r\n" || matches!(line, [b'-', first, ..] if first.is_ascii_uppercase())
+}
 
 /// A way to what answers as a Redis does. Anybody else is told no user and no password: who has written them would have lines of theirs
 /// said to a server that takes such for commands.
@@ -105,7 +98,7 @@ async fn a_redis(
         Ok(line)
     };
     let line: Vec<u8> = asked.await.map_err(|err: io::Error| fault::of(&err.into()))?;
-    match ANSWERS.iter().any(|answer| line.starts_with(answer)) {
+    match is_of_a_redis(&line) {
         true => Ok(stream),
         false => Err(Error::new(ErrorKind::Corrupt, "what answers there is no Redis server")),
     }

@@ -74,7 +74,7 @@ fn another_user_whose_group_may_exchange_a_folder_is_believed_where_that_is_said
         said(NOBODY, &place, &[&["run", "--lease", "a", "--store", &store], flags, &["--", "true"]].concat())
     };
     let why = format!("somebody else can exchange what is on the way there: {}", team.join("jobs").display());
-    let hint = "name a file in a folder that only you and root can move; ?owner=any believes all, as in a sandbox where nobody else is known";
+    let hint = "name a file in a folder that only you and root can move (chmod g-w); ?owner=any believes all, as in a sandbox where nobody else is known";
     let refused = format!("error: store sqlite:{file}: {why}\nhint: {hint}\n");
     for (mode, is_refused) in [(0o2775, true), (0o2755, false), (0o3775, false), (0o775, true)] {
         fs::set_permissions(&team, fs::Permissions::from_mode(mode)).unwrap();
