@@ -339,6 +339,24 @@ fn a_policy_file_makes_no_store() {
         assert_eq!(folder.names(), names);
         assert!(!there || folder.read("keys").is_empty());
     }
+    // Nor anything beside what is none, where others may write.
+    let mode = |name: &str, mode| {
+        let path = folder.path().join(name);
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    };
+    std::fs::write(folder.path().join("keys"), "what root has written").unwrap();
+    mode("keys", 0o664);
+    for (of_folder, args) in [
+        (0o755, &["run", "--policy", "p.toml", "--", "touch", "ran"][..]),
+        (0o755, &["upstream", "--policy", "p.toml"]),
+        (0o777, &["store", "show", "--store", "sqlite:keys?owner=any"]),
+    ] {
+        mode(".", of_folder);
+        let outcome = folder.relent(args);
+        assert!(outcome.stderr.contains(": the file is no store, or is damaged\n"), "{args:?}: {outcome:?}");
+        assert_eq!((outcome.code, folder.names()), (Some(125), vec!["keys".into(), "p.toml".into()]), "{args:?}");
+    }
+    mode(".", 0o755);
     let by_hand = folder.relent(&[
         "run",
         "--policy",

@@ -9,12 +9,11 @@
 //! removes both names; so each lets go of it, and opens it again when neither names what it did.
 
 use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, parts, schema};
-use crate::{Error, ErrorKind, at_once, settings::missing};
+use crate::{Error, ErrorKind, settings::missing};
 use rusqlite::{Connection, OpenFlags};
 use std::{
     cell::Cell,
     io,
-    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -234,18 +233,11 @@ pub(super) fn unread(settings: &SqliteSettings, path: &Path) -> Result<Connectio
     open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
-/// Whether a file begins as a database with a log, which every store is. Beside another SQLite makes none.
-fn has_a_log(path: &Path) -> bool {
-    let mut begins = [0; 20];
-    let read = at_once::open(path).and_then(|mut file| file.read_exact(&mut begins));
-    read.is_ok() && begins.starts_with(b"SQLite format 3\0") && begins[18..] == [2, 2]
-}
-
 /// Makes these parts, where others could. Whether they could.
 fn make(settings: &SqliteSettings, path: &Path, ends: &[&str]) -> Result<bool, Error> {
     // What cannot be found is told by who looks at it.
     let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
-    if settings.no_making && !has_a_log(&real) {
+    if settings.no_making && std::fs::metadata(&real).is_ok_and(|data| data.len() == 0) {
         return Ok(false);
     }
     parts::make(&real, ends)

@@ -87,7 +87,9 @@ impl Flags {
             None => Curve::Exponential { base: FIRST, factor: 2.0 },
         };
         let plain = policy(curve, Some(attempts))?.settings();
-        let cap = self.fixed_delay().map_or(Some(CAP), |base| Policy::constant(base).settings().cap);
+        // A shorter one would be none with the jitter that there is unless told.
+        let longest = |base: Duration| Policy::constant(base.max(Duration::from_nanos(2))).settings().cap;
+        let cap = self.fixed_delay().map_or(Some(CAP), longest);
         let attempt_timeout = self.attempt_timeout.filter(|most| !most.is_zero());
         let plain = Settings { cap, attempt_timeout, max_pushback: None, ..plain }.policy()?;
         match self.most_time() {
@@ -212,6 +214,11 @@ mod tests {
         let policy = curl("--retry 1 --retry-delay 0.5 -m 2.5").unwrap().policy;
         assert_eq!(policy.settings().attempt_timeout, Some(Duration::from_millis(2500)));
         assert_eq!(policy.schedule().next().unwrap().delay.max, Duration::from_millis(500));
+        // As short as there are.
+        for least in ["1e-9", "0.000000001", "0.0000000015", "2e-9"] {
+            let policy = curl(&format!("--retry 3 --retry-delay {least}")).unwrap().policy;
+            assert!(policy.schedule().all(|row| (1..=2).contains(&row.delay.max.as_nanos())), "{least}");
+        }
     }
 
     #[test]
