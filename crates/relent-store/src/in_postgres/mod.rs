@@ -121,8 +121,8 @@ impl Postgres {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] for a URL that makes no sense, [`ErrorKind::TooNew`] for tables of a newer relent,
-    /// [`ErrorKind::Missing`] and [`ErrorKind::TooOld`] with `make=no`, [`ErrorKind::Refused`] for what belongs to somebody else, and what
-    /// the server says.
+    /// [`ErrorKind::Missing`] and [`ErrorKind::TooOld`] with `make=no`, [`ErrorKind::Refused`] for what belongs to somebody else and for a
+    /// search path with a schema before `pg_catalog`, and what the server says.
     pub async fn open_url(url: &str) -> Result<Postgres, Error> {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         // Postgres' own way to read it takes all before the last of them for the user and the password, and the settings for none of ours.

@@ -77,7 +77,7 @@ impl Redis {
     /// # Errors
     ///
     /// [`ErrorKind::Invalid`] for a URL or prefix that makes no sense; [`ErrorKind::Refused`], [`ErrorKind::Unavailable`] as
-    /// the server says.
+    /// the server says; [`ErrorKind::Corrupt`] for what is no Redis, which is told neither user nor password.
     pub async fn open(url: &str, prefix: &str) -> Result<Redis, Error> {
         Redis::connect(url, prefix, None).await
     }

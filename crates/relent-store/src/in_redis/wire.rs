@@ -72,7 +72,7 @@ pub(super) async fn listening(
 }
 
 /// Whether a Redis answers so who has not said yet who they are: that it is there, or in capitals why it does nothing for them. What takes lines
-/// for commands has other words for them.
+/// for commands has other words for them, but for POP3, whose errors begin so.
 fn is_of_a_redis(line: &[u8]) -> bool {
     line == b"+PONG\r\n" || matches!(line, [b'-', first, ..] if first.is_ascii_uppercase())
 }
