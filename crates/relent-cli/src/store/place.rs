@@ -13,6 +13,7 @@ use crate::{
 };
 use nix::libc::ENAMETOOLONG;
 use percent_encoding::percent_decode_str;
+use relent_store::in_sqlite::bound_memory;
 pub(crate) use relent_store::in_sqlite::file_of;
 use rustix::fs::Mode;
 use std::{
@@ -159,6 +160,9 @@ fn of_ours(url: String) -> Result<String, Fault> {
     }
 }
 
+/// What SQLite may take of memory, whatever a file says: some of the largest values, and what it keeps of a file's pages.
+const MOST_MEMORY: u64 = 128 << 20;
+
 /// What a file's URL ends with that is to be refused as the database of another program whenever it is opened. It is not shown.
 const NO_OTHERS: &str = "others=no";
 
@@ -180,7 +184,7 @@ fn with(url: String, setting: &str) -> String {
 fn is_no_database(file: &Path) -> bool {
     const BEGINS: &[u8] = b"SQLite format 3\0";
     let mut begins = [0; BEGINS.len()];
-    match regular::read(file).and_then(|mut file| file.read(&mut begins)) {
+    match regular::read_unless(file, &|_| None).and_then(|mut file| file.read(&mut begins)) {
         Ok(read) => read > 0 && begins != BEGINS,
         // Whoever opens it tells why.
         Err(_) => false,
@@ -231,6 +235,10 @@ fn of_the_default(url: &str) -> Option<&str> {
 /// The URL of the store that is meant. If it may, makes the folder of the default one.
 fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
     let url = named(given)?;
+    if file_of(&url).is_some() {
+        // Where there is no memory for that, whoever opens it says so.
+        let _ = bound_memory(MOST_MEMORY);
+    }
     // Whose server it is may say it again.
     redact::know_store(&url);
     if let Ok(url) = Url::parse(&url) {

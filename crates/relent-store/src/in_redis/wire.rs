@@ -74,8 +74,11 @@ pub(super) async fn listening(
 /// Whether a Redis answers so who has not said yet who they are: that it is there, or in capitals why it does nothing for them. What takes lines
 /// for commands has other words for them, but for POP3, whose errors begin so.
 fn is_of_a_redis(line: &[u8]) -> bool {
-    line == b"+PONG\r\n" || matches!(line, [b'-', first, ..] if first.is_ascii_uppercase())
+    line == b"+PONG\r\n" || matches!(line, [b'-', first, .., b'\n'] if first.is_ascii_uppercase())
 }
+
+/// The longest line of an error: those of a Redis that takes no writes, or lets nobody in, have up to a thousand bytes.
+const LONGEST_LINE: usize = 4096;
 
 /// A way to what answers as a Redis does. Anybody else is told no user and no password: who has written them would have lines of theirs
 /// said to a server that takes such for commands.
@@ -92,7 +95,7 @@ async fn a_redis(
         stream.write_all(b"*1\r\n$4\r\nPING\r\n").await?;
         stream.flush().await?;
         let mut line = vec![];
-        while !line.ends_with(b"\n") && line.len() < 256 {
+        while !line.ends_with(b"\n") && line.len() < LONGEST_LINE {
             line.push(stream.read_u8().await?);
         }
         Ok(line)

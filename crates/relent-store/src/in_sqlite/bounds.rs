@@ -12,8 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// After how many steps of SQLite's machine the time is looked at: a tenth of a millisecond or so.
-const STEPS: i32 = 10_000;
+/// After how many steps of SQLite's machine the time is looked at: a few microseconds, but a step that reads what somebody else wrote can take
+/// ten milliseconds.
+const STEPS: i32 = 100;
+
+/// The longest text of a table or a view, in bytes: no step is counted while SQLite takes it apart, which makes a hundred bytes of one.
+const LONGEST_TEXT: i32 = 1 << 16;
+
+/// The largest row of what a file says of its tables.
+const LARGEST_NAME: i32 = 1 << 20;
 
 /// What one operation may take on the thread of the writer.
 pub(super) const OPERATION: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 2000 });
@@ -44,11 +51,9 @@ pub(super) fn set(conn: &mut Connection) -> Result<(), Error> {
     ] {
         conn.set_db_config(setting, value).map_err(fault::of)?;
     }
-    // A row is a value, its keys, and some numbers.
-    let row = i32::try_from(MAX_VALUE + 65_536).unwrap_or(i32::MAX);
     for (limit, most) in [
-        (SQLITE_LIMIT_LENGTH, row),
-        (SQLITE_LIMIT_SQL_LENGTH, 1 << 20),
+        (SQLITE_LIMIT_LENGTH, LARGEST_NAME),
+        (SQLITE_LIMIT_SQL_LENGTH, LONGEST_TEXT),
         (SQLITE_LIMIT_VDBE_OP, 20_000),
         (SQLITE_LIMIT_ATTACHED, 0),
         (SQLITE_LIMIT_TRIGGER_DEPTH, 1),
@@ -61,6 +66,22 @@ pub(super) fn set(conn: &mut Connection) -> Result<(), Error> {
     // A page that lies about its cells is seen when it is read.
     conn.pragma_update(None, "cell_size_check", true).map_err(fault::of)?;
     conn.pragma_update(None, "mmap_size", 0).map_err(fault::of)
+}
+
+/// The file's tables were looked at, and are ours: from now on values are read.
+pub(super) fn opened(conn: &Connection) -> Result<(), Error> {
+    // A row is a value, its keys, and some numbers.
+    let row = i32::try_from(MAX_VALUE + 65_536).unwrap_or(i32::MAX);
+    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, row).map_err(fault::of)?;
+    end();
+    Ok(())
+}
+
+/// See [`bound_memory`](super::bound_memory).
+pub(super) fn memory(most: u64) -> Result<(), Error> {
+    let conn = Connection::open_in_memory().map_err(fault::of)?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    conn.query_row(&format!("PRAGMA hard_heap_limit = {most}"), [], |_| Ok(())).map_err(fault::of)
 }
 
 /// What begins on this thread is interrupted after so long.

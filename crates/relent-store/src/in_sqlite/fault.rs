@@ -32,7 +32,7 @@ pub(super) fn of(err: rusqlite::Error) -> Error {
         }
         ErrorCode::CannotOpen => Error::new(ErrorKind::Refused, "the store's file cannot be opened")
             .hint("does its folder exist, may it be written, and may one more be open (ulimit -n)?"),
-        ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => corrupt("the file is no store, or is damaged"),
+        ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => no_store(),
         ErrorCode::SystemIoFailure => Error::new(ErrorKind::Unavailable, "the disk failed").maybe_happened(),
         ErrorCode::TooBig => Error::new(ErrorKind::Invalid, "a value has more bytes than a store keeps"),
         ErrorCode::OperationInterrupted => {
@@ -43,6 +43,10 @@ pub(super) fn of(err: rusqlite::Error) -> Error {
         ErrorCode::SchemaChanged => Error::new(ErrorKind::Contended, "the tables were changed meanwhile"),
         code => Error::new(ErrorKind::Corrupt, format!("SQLite says {code:?}")),
     }
+}
+
+pub(super) fn no_store() -> Error {
+    corrupt("the file is no store, or is damaged")
 }
 
 pub(super) fn corrupt(what: &str) -> Error {

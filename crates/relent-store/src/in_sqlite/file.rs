@@ -32,7 +32,7 @@ pub(super) fn look(path: &Path, settings: &SqliteSettings) -> Result<Vec<&'stati
     }
     // SQLite takes one for empty, and writes over it. No store has as little.
     if data.len() == 1 {
-        return Err(fault::corrupt("the file is no store, or is damaged"));
+        return Err(fault::no_store());
     }
     if is_mounted(&real) {
         let what = format!("the store's file {} is mounted by itself", show(path));

@@ -400,3 +400,116 @@ async fn a_file_that_others_decide_about_is_not_believed() {
     assert!(error.to_string().ends_with("belongs to another user, number 65534"), "{error}");
     assert!(Sqlite::open_url(&believing).is_ok());
 }
+
+/// A journal that makes of whatever file it lies beside a copy of this one.
+fn journal_of(file: &[u8]) -> Vec<u8> {
+    const PAGE: usize = 4096;
+    let (pages, nonce) = (u32::try_from(file.len() / PAGE).unwrap(), 0x1234_u32);
+    let mut journal = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    for number in [pages, nonce, pages, 512, 4096] {
+        journal.extend(number.to_be_bytes());
+    }
+    journal.resize(512, 0);
+    for (number, page) in (1_u32..).zip(file.chunks(PAGE)) {
+        let sum = (1..PAGE.div_ceil(200)).map(|nth| u32::from(page[PAGE - 200 * nth])).sum::<u32>();
+        journal.extend(number.to_be_bytes());
+        journal.extend(page);
+        journal.extend((nonce + sum).to_be_bytes());
+    }
+    journal
+}
+
+/// SQLite looks for a journal beside a file that has a log, too. It takes root to give something away.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_journal_of_a_strangers_is_written_into_a_file() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("state.db"), folder.path().join("other.db"));
+    drop((Sqlite::open(&path).unwrap(), Sqlite::open(&other).unwrap()));
+    Connection::open(&other).unwrap().execute_batch("UPDATE relent_meta SET value = 99 WHERE name = 'fence'").unwrap();
+    let journal = journal_of(&fs::read(&other).unwrap());
+    let (before, beside) = (fs::read(&path).unwrap(), folder.path().join("state.db-journal"));
+    let url = |more: &str| format!("sqlite:{}?owner=any{more}", path.display());
+    for (shared, more) in [(0o1777, ""), (0o777, ""), (0o1777, "&make=no"), (0o1777, "&others=no"), (0o1770, "")] {
+        fs::write(&beside, &journal).unwrap();
+        fs::set_permissions(&beside, fs::Permissions::from_mode(0o666)).unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(shared)).unwrap();
+        if chown(&beside, Some(65_534), None).is_err() {
+            eprintln!("SKIPPED no_journal_of_a_strangers_is_written_into_a_file: it takes root");
+            return;
+        }
+        let error = Sqlite::open_url(&url(more)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{shared:o}{more}: {error}");
+        assert!(fs::read(&path).unwrap() == before, "{shared:o}{more}");
+        fs::remove_file(&beside).unwrap();
+        drop(Sqlite::open_url(&url(more)).unwrap());
+        assert!(fs::symlink_metadata(&beside).is_err(), "{shared:o}{more}: nothing is left");
+    }
+    // It is one that counts: the caller's own is written into the file, which undoes what was not committed.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(&beside, &journal).unwrap();
+    fs::set_permissions(&beside, fs::Permissions::from_mode(0o600)).unwrap();
+    drop(Sqlite::open(&path).unwrap());
+    assert!(fs::read(&path).unwrap() != before);
+}
+
+/// Where others may write, what SQLite needs beside a file would stay there.
+#[cfg(unix)]
+#[test]
+fn nothing_is_made_beside_a_file_that_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    for sql in ["CREATE TABLE places (url TEXT)", "PRAGMA journal_mode = WAL; CREATE TABLE places (url TEXT)"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("theirs.db");
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        for shared in [0o1777, 0o777, 0o700] {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(shared)).unwrap();
+            for (more, kind) in [("others=no", ErrorKind::Refused), ("make=no", ErrorKind::Missing)] {
+                let error = Sqlite::open_url(&format!("sqlite:{}?owner=any&{more}", path.display())).unwrap_err();
+                assert_eq!(error.kind(), kind, "{shared:o} {more}: {error}");
+                let there = fs::read_dir(folder.path()).unwrap().count();
+                assert_eq!(there, 1, "{shared:o} {more}, {sql}");
+            }
+        }
+    }
+}
+
+/// SQLite takes apart what a file says of its tables before anything can be asked about it.
+#[test]
+fn what_a_file_says_of_its_tables_is_short() {
+    let checks = |bytes: usize| format!("CHECK(a IN(1{}))", ",1".repeat(bytes / 2));
+    let say = |name: &str, bytes: usize| {
+        format!(
+            "INSERT INTO sqlite_schema VALUES ('table', '{name}', '{name}', 2, 'CREATE TABLE {name}(a,{})');",
+            checks(bytes)
+        )
+    };
+    let tampered = |rows: &str| tampered(&format!("PRAGMA writable_schema = ON; {rows} PRAGMA writable_schema = OFF"));
+    let (_folder, path) = tampered(&say("long", 70_000));
+    let error = Sqlite::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    let (_folder, path) = tampered(&say("short", 60_000));
+    assert!(Sqlite::open(&path).is_ok());
+    // All of it together is bounded for the whole process. Other tests in it need less.
+    bound_memory(64 << 20).unwrap();
+    let rows: String = (0..40).map(|nth| say(&format!("t{nth}"), 60_000)).collect();
+    let (_folder, path) = tampered(&rows);
+    let error = Sqlite::open(&path).unwrap_err();
+    assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Unavailable, "no memory is left"));
+}
+
+/// Each of these names is 16 MB long.
+#[test]
+fn names_without_end_are_not_read() {
+    for column in ["type", "name", "tbl_name"] {
+        let (_folder, path) = tampered(&format!(
+            "CREATE TABLE mine (a PRIMARY KEY, b UNIQUE);
+             PRAGMA writable_schema = ON;
+             UPDATE sqlite_schema SET {column} = {column} || hex(zeroblob(8000000)) WHERE name LIKE 'sqlite_autoindex_mine%';
+             PRAGMA writable_schema = OFF"
+        ));
+        let error = Sqlite::open(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{column}: {error}");
+    }
+}

@@ -244,6 +244,23 @@ fn of_url(url: &str) -> Result<(SqliteSettings, &Path), Error> {
     Ok((settings, path))
 }
 
+/// Bounds the memory that SQLite may take in this process, in bytes, for all connections together and until it ends: for a program of its
+/// own that opens files which others wrote. What a file says of its tables is taken apart before anything can be asked about it, and takes a
+/// hundred times as much memory as disk. What would need more fails ([`ErrorKind::Unavailable`]), and is not done. 16 times
+/// [`MAX_VALUE`](crate::MAX_VALUE) are plenty. A bound that is there already can be made smaller only.
+///
+/// ```
+/// relent_store::in_sqlite::bound_memory(256 << 20)?;
+/// # Ok::<_, relent_store::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// SQLite has no memory even for that.
+pub fn bound_memory(most: u64) -> Result<(), Error> {
+    bounds::memory(most)
+}
+
 /// Whether the file that a URL names is the database of another program: it has tables, and none of a store's. To open it would put
 /// those beside the others, as somebody may want who keeps both in one transaction; whoever only named a file may have named the wrong
 /// one. Makes and changes nothing, unless somebody is at it: then what SQLite needs beside it is made if it is not there. A file that is

@@ -148,21 +148,21 @@ impl Beside {
 /// makes nothing beside it; else it waits for a second if somebody has locked it.
 pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<bool, Error> {
     file::look(path, settings)?;
-    let ask = |mut conn: Connection| {
+    let ask = |conn: &mut Connection| {
         conn.busy_timeout(Duration::from_secs(1)).map_err(fault::of)?;
-        bounds::set(&mut conn)?;
-        let is_theirs = schema::is_of_others(&conn, &settings.prefix);
+        bounds::set(conn)?;
+        let is_theirs = schema::is_of_others(conn, &settings.prefix);
         bounds::end();
         is_theirs
     };
     if !parts::is_in_use(path, settings) {
-        let asked = as_it_lies(settings, path).and_then(ask);
+        let asked = as_it_lies(settings, path).and_then(|mut conn| ask(&mut conn));
         // Who has come meanwhile may have changed what was read.
         if !parts::is_in_use(path, settings) {
             return asked;
         }
     }
-    ask(open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+    open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?.read(ask).map(|(_, is_theirs)| is_theirs)
 }
 
 /// A file that nobody is at, opened as one that nobody changes: with no lock, and nothing beside it.
@@ -183,7 +183,11 @@ fn as_it_lies(settings: &SqliteSettings, path: &Path) -> Result<Connection, Erro
 
 /// A connection to a file that was looked at, and is looked at again: what is beside it may have come meanwhile.
 fn looked_at(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
-    let conn = as_soon_as_given(|| connect(settings, path))?;
+    let conn = as_soon_as_given(|| connect(settings, path)).map_err(|error| match error.kind() {
+        // Nothing but names was read.
+        ErrorKind::Invalid => fault::no_store(),
+        _ => error,
+    })?;
     file::look(path, settings)?;
     Ok(conn)
 }
@@ -206,14 +210,34 @@ const TRIES: u32 = 5;
 /// After how long.
 const SOON: Duration = Duration::from_millis(10);
 
-/// Opens a file of which nothing is read yet, and looks at it once more before that is. What SQLite will open beside it is there then, if
+/// A file of which nothing is read yet.
+pub(super) struct Unread {
+    pub(super) conn: Connection,
+    journal: Option<parts::Taken>,
+}
+
+/// Opens a file, and looks at it once more before something is read. What SQLite will open beside it is there then, if
 /// somebody else could put something in its place.
-fn open(settings: &SqliteSettings, path: &Path, how: OpenFlags) -> Result<Connection, Error> {
+fn open(settings: &SqliteSettings, path: &Path, how: OpenFlags) -> Result<Unread, Error> {
     parts::shut_nobody_out(path, settings)?;
+    let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
     make(settings, path, parts::LOG)?;
+    let journal = if is_to_stay_empty(settings, &real) { None } else { parts::take(&real)? };
     let conn = connection(settings, path, how)?;
     file::look(path, settings)?;
-    Ok(conn)
+    Ok(Unread { conn, journal })
+}
+
+impl Unread {
+    /// What comes of reading it.
+    fn read<T>(self, read: impl FnOnce(&mut Connection) -> Result<T, Error>) -> Result<(Connection, T), Error> {
+        let Unread { mut conn, journal } = self;
+        let read = read(&mut conn);
+        if let Some(journal) = journal.filter(|_| self::journal(&conn).is_ok_and(|mode| mode == "wal")) {
+            journal.give_back();
+        }
+        Ok((conn, read?))
+    }
 }
 
 fn connection(settings: &SqliteSettings, name: &Path, how: OpenFlags) -> Result<Connection, Error> {
@@ -228,7 +252,7 @@ fn journal(conn: &Connection) -> Result<String, Error> {
 
 /// A file that SQLite has opened, and has not read.
 #[cfg(all(test, target_os = "linux"))]
-pub(super) fn unread(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
+pub(super) fn unread(settings: &SqliteSettings, path: &Path) -> Result<Unread, Error> {
     file::prepare(path, settings)?;
     open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
@@ -237,10 +261,12 @@ pub(super) fn unread(settings: &SqliteSettings, path: &Path) -> Result<Connectio
 fn make(settings: &SqliteSettings, path: &Path, ends: &[&str]) -> Result<bool, Error> {
     // What cannot be found is told by who looks at it.
     let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
-    if settings.no_making && std::fs::metadata(&real).is_ok_and(|data| data.len() == 0) {
-        return Ok(false);
-    }
-    parts::make(&real, ends)
+    if is_to_stay_empty(settings, &real) { Ok(false) } else { parts::make(&real, ends) }
+}
+
+/// Whether there is nothing in a file, and is to be nothing beside it.
+fn is_to_stay_empty(settings: &SqliteSettings, real: &Path) -> bool {
+    settings.no_making && std::fs::metadata(real).is_ok_and(|data| data.len() == 0)
 }
 
 /// Gives the log that SQLite has open to all who may write to the file.
@@ -250,26 +276,47 @@ fn give(settings: &SqliteSettings, path: &Path) {
     }
 }
 
-fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
-    let mut conn = open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    // While it is set up, the default is good enough; then the writer has its own way to wait.
-    conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
-    bounds::set(&mut conn)?;
-    let is_of_others = settings.no_others && schema::is_of_others(&conn, &settings.prefix)?;
-    give(settings, path);
-    if is_of_others {
+/// That a file is what it was opened for.
+fn refuse_others(settings: &SqliteSettings, conn: &Connection) -> Result<(), Error> {
+    if settings.no_others && schema::is_of_others(conn, &settings.prefix)? {
         return Err(Error::new(ErrorKind::Refused, "it is the database of another program").hint(
             "name a file of its own; relent store migrate with the same --store puts relent's tables beside the others",
         ));
     }
-    if settings.no_making {
-        schema::must_be_there(&conn, &settings.prefix)?;
+    if settings.no_making { schema::must_be_there(conn, &settings.prefix) } else { Ok(()) }
+}
+
+/// The same before anything is made beside a file that nobody is at, where others may write: there it would be left.
+fn refuse_as_it_lies(settings: &SqliteSettings, path: &Path) -> Result<(), Error> {
+    let is_empty = std::fs::metadata(path).is_ok_and(|data| data.len() == 0);
+    if is_empty || parts::is_in_use(path, settings) || !make(settings, path, &[])? {
+        return Ok(());
     }
-    if make(settings, path, &[])? && journal(&conn)? != "wal" {
-        make(settings, path, parts::JOURNAL)?;
-        file::look(path, settings)?;
-    }
-    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault::of)?;
+    let refused = as_it_lies(settings, path).and_then(|mut conn| {
+        bounds::set(&mut conn)?;
+        let refused = refuse_others(settings, &conn);
+        bounds::end();
+        refused
+    });
+    if parts::is_in_use(path, settings) { Ok(()) } else { refused }
+}
+
+fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
+    refuse_as_it_lies(settings, path)?;
+    let unread = open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let (mut conn, mode) = unread.read(|conn| {
+        // While it is set up, the default is good enough; then the writer has its own way to wait.
+        conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
+        bounds::set(conn)?;
+        let refused = refuse_others(settings, conn);
+        give(settings, path);
+        refused?;
+        if make(settings, path, &[])? && journal(conn)? != "wal" {
+            make(settings, path, parts::JOURNAL)?;
+            file::look(path, settings)?;
+        }
+        conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)).map_err(fault::of)
+    })?;
     if mode != "wal" {
         let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");
         return Err(Error::new(ErrorKind::Unsupported, what).hint("is it on a network file system?"));
@@ -279,7 +326,7 @@ fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> 
     conn.pragma_update(None, "synchronous", synchronous).map_err(fault::of)?;
     conn.set_prepared_statement_cache_capacity(64);
     schema::migrate(&mut conn, &settings.prefix)?;
-    bounds::end();
+    bounds::opened(&conn)?;
     Ok(conn)
 }
 

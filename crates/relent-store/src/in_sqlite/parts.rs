@@ -10,19 +10,123 @@ use super::lists;
 use super::{SqliteSettings, file};
 use crate::Error;
 #[cfg(target_os = "linux")]
-use crate::numbers;
+use crate::{ErrorKind, numbers};
+#[cfg(target_os = "linux")]
+use rustix::fd::OwnedFd;
+#[cfg(unix)]
+use rustix::io::Errno;
+#[cfg(target_os = "linux")]
+use std::{
+    ffi::{OsStr, OsString},
+    time::Duration,
+};
 use std::{fs, path::Path};
 
 /// What there is beside a file whose log is written ahead.
 pub(super) const LOG: &[&str] = &["-wal", "-shm"];
 
-/// What there is beside one that is not, while it is written to.
+/// What there is beside one that is not, while it is written to. SQLite looks for it beside each file before it knows which of them that is,
+/// and writes what is in it into the file.
 pub(super) const JOURNAL: &[&str] = &["-journal"];
 
-/// Whether somebody has the file open, or has left what belongs to it.
+/// The name of a file's journal, taken by an empty one where others may write: SQLite would write one of theirs into the file at its first
+/// read, whatever the file says of a log.
+#[cfg(target_os = "linux")]
+pub(super) struct Taken {
+    folder: OwnedFd,
+    name: OsString,
+    /// Who needs it holds a lock that others can hold, too, so that it stays for them.
+    journal: OwnedFd,
+}
+
+/// Takes the name of a file's journal, where others may write. Where it cannot be opened, SQLite says why; where the caller may make nothing, the
+/// folder is somebody else's, who decides what is there.
+///
+/// # Errors
+///
+/// There is one of a stranger's, or others come and go too fast.
+#[cfg(target_os = "linux")]
+pub(super) fn take(file: &Path) -> Result<Option<Taken>, Error> {
+    use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, openat};
+    const TRIES: u32 = 200;
+    let folder = folder_of(file);
+    if !is_open_to_others(folder) {
+        return Ok(None);
+    }
+    let Ok(folder) = open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
+        return Ok(None);
+    };
+    let name = file::beside(file, JOURNAL[0]).file_name().unwrap_or_default().to_owned();
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    for _ in 0..TRIES {
+        make(file, JOURNAL)?;
+        match openat(&folder, &name, flags, Mode::empty()) {
+            Ok(journal) => match flock(&journal, FlockOperation::NonBlockingLockShared) {
+                // It was looked whose it is before it was opened, and this may be another one.
+                Ok(()) if is_it(&folder, &name, &journal) => {
+                    make(file, JOURNAL)?;
+                    return Ok(Some(Taken { folder, name, journal }));
+                }
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
+                Err(_) => return Ok(None),
+            },
+            Err(Errno::NOENT) if may_write(folder_of(file)).is_ok() => {}
+            Err(_) => return Ok(None),
+        }
+    }
+    Err(Error::new(ErrorKind::Contended, "others open and close the store all the time"))
+}
+
+/// Whether a name is still that of what was opened by it.
+#[cfg(target_os = "linux")]
+fn is_it(folder: &OwnedFd, name: &OsStr, opened: &OwnedFd) -> bool {
+    use rustix::fs::{AtFlags, fstat, statat};
+    let of = |data: rustix::fs::Stat| (data.st_dev, data.st_ino);
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map(of) == fstat(opened).map(of)
+}
+
+#[cfg(target_os = "linux")]
+impl Taken {
+    /// Gives the name back, once SQLite has read that the file has a log: from then on it looks for no journal. One that another process needs
+    /// stays until that gives it back, and so does one of a file without a log, which may be another program's by now.
+    pub(super) fn give_back(self) {
+        use rustix::fs::{AtFlags, FlockOperation, flock, fstat, unlinkat};
+        // Whoever does not get this lock has none any more.
+        let is_alone = flock(&self.journal, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if is_alone
+            && is_it(&self.folder, &self.name, &self.journal)
+            && fstat(&self.journal).is_ok_and(|data| data.st_size == 0)
+        {
+            let _ = unlinkat(&self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Elsewhere nothing is made.
+#[cfg(not(target_os = "linux"))]
+pub(super) struct Taken;
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn take(_: &Path) -> Result<Option<Taken>, Error> {
+    Ok(None)
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Taken {
+    pub(super) fn give_back(self) {}
+}
+
+/// The folder in which a file is.
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether somebody has the file open, or has left what belongs to it. A journal without anything in it is none.
 pub(super) fn is_in_use(file: &Path, settings: &SqliteSettings) -> bool {
     let real = file::real(file, settings).unwrap_or_else(|_| file.to_owned());
-    ["-wal", "-journal"].iter().any(|end| fs::symlink_metadata(file::beside(&real, end)).is_ok())
+    let part = |end: &str| fs::symlink_metadata(file::beside(&real, end));
+    part("-wal").is_ok() || part("-journal").is_ok_and(|data| data.len() > 0)
 }
 
 /// That what SQLite may make beside the file can be used by all who may write to it. It gets the file's mode, and belongs to who opens it
@@ -33,18 +137,19 @@ pub(super) fn is_in_use(file: &Path, settings: &SqliteSettings) -> bool {
 /// The file cannot be written to, and its folder can.
 #[cfg(unix)]
 pub(super) fn shut_nobody_out(file: &Path, settings: &SqliteSettings) -> Result<(), Error> {
-    use rustix::{
-        fs::{Access, AtFlags, CWD, accessat},
-        io::Errno,
-    };
-    let may_write = |path: &Path| accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
     // What cannot be found or asked about is told by who looks at it.
     let Ok(real) = file::real(file, settings) else { return Ok(()) };
-    let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(&real);
     match may_write(&real) {
         Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) if may_write(folder).is_ok() => Err(file::only_read(file)),
         _ => Ok(()),
     }
+}
+
+#[cfg(unix)]
+fn may_write(path: &Path) -> rustix::io::Result<()> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)
 }
 
 /// Elsewhere nothing is known of whose it would be.
@@ -56,10 +161,15 @@ pub(super) fn shut_nobody_out(_: &Path, _: &SqliteSettings) -> Result<(), Error>
 /// Whether others may put something into a folder, or all that is made there gets an access list of the folder's.
 #[cfg(target_os = "linux")]
 fn is_shared(folder: &Path) -> bool {
+    is_open_to_others(folder) || lists::are_given_in(folder)
+}
+
+/// Whether others may put something into a folder.
+#[cfg(target_os = "linux")]
+fn is_open_to_others(folder: &Path) -> bool {
     let (ours, data) = (rustix::process::geteuid().as_raw(), rustix::fs::stat(folder));
     // What cannot be looked at here is not to be opened by SQLite either, which says why.
     data.is_ok_and(|data| data.st_mode & 0o022 != 0 || data.st_uid != ours && data.st_uid != 0)
-        || lists::are_given_in(folder)
 }
 
 /// Whether what is made beside a file is another group's than the file, or has no list as the file has, and others come as far as that.
@@ -100,8 +210,8 @@ fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs:
 #[cfg(target_os = "linux")]
 pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
     use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Uid, chownat, mknodat, open, openat, statat};
-    let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(false) };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Some(name) = file.file_name() else { return Ok(false) };
+    let folder = folder_of(file);
     let ours = rustix::process::geteuid().as_raw();
     let is_shared = is_shared(folder);
     let are_for_others =
@@ -157,7 +267,7 @@ fn begins(of_file: u32, is_given_later: bool) -> rustix::fs::Mode {
 pub(super) fn give(file: &Path, ends: &[&str]) {
     use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, open, statat};
     let ours = rustix::process::geteuid().as_raw();
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(file);
     let Ok(of_file) = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let is_to_be_given = is_shared(folder) || are_for_others(folder, file, &of_file);
     for end in ends.iter().filter(|_| is_to_be_given) {
@@ -181,7 +291,7 @@ pub(super) fn give(file: &Path, ends: &[&str]) {
 fn is_open_here(device: u64, number: u64) -> bool {
     use std::os::unix::fs::MetadataExt;
     let is_it = |data: fs::Metadata| (data.dev(), data.ino()) == (device, number);
-    let is_for_more = |number: &std::ffi::OsStr| {
+    let is_for_more = |number: &OsStr| {
         let told = fs::read_to_string(Path::new("/proc/self/fdinfo").join(number)).unwrap_or_default();
         let flags = told.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
         flags.is_some_and(|flags| flags & rustix::fs::OFlags::PATH.bits() == 0)
@@ -232,6 +342,56 @@ mod tests {
         }
     }
 
+    /// Whoever gives it back when another has looked at it, and not read, would leave the name to anybody.
+    #[test]
+    fn a_journals_name_is_taken_until_nobody_needs_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.db");
+        fs::write(&file, "").unwrap();
+        assert!(take(&file).unwrap().is_none(), "nobody else can write there");
+        mode(folder.path(), 0o1777);
+        let (first, second) = (take(&file).unwrap().unwrap(), take(&file).unwrap().unwrap());
+        first.give_back();
+        assert_eq!(names(folder.path()), ["state.db", "state.db-journal"]);
+        let third = take(&file).unwrap().unwrap();
+        second.give_back();
+        assert_eq!(names(folder.path()), ["state.db", "state.db-journal"]);
+        fs::write(file::beside(&file, JOURNAL[0]), "of a transaction").unwrap();
+        third.give_back();
+        assert_eq!(names(folder.path()), ["state.db", "state.db-journal"], "it is in use");
+        fs::write(file::beside(&file, JOURNAL[0]), "").unwrap();
+        let old = take(&file).unwrap().unwrap();
+        fs::remove_file(file::beside(&file, JOURNAL[0])).unwrap();
+        fs::write(file::beside(&file, JOURNAL[0]), "").unwrap();
+        old.give_back();
+        assert_eq!(names(folder.path()), ["state.db", "state.db-journal"], "it is another one");
+        take(&file).unwrap().unwrap().give_back();
+        assert_eq!(names(folder.path()), ["state.db"]);
+    }
+
+    /// Many at once, each of which sees that the name is taken when it reads.
+    #[test]
+    fn a_journals_name_is_never_free_for_who_has_taken_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.db");
+        fs::write(&file, "").unwrap();
+        mode(folder.path(), 0o1777);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..300 {
+                        let taken = take(&file).unwrap().unwrap();
+                        assert!(is_it(&taken.folder, &taken.name, &taken.journal));
+                        std::thread::yield_now();
+                        assert!(is_it(&taken.folder, &taken.name, &taken.journal));
+                        taken.give_back();
+                    }
+                });
+            }
+        });
+        assert_eq!(names(folder.path()), ["state.db"]);
+    }
+
     #[test]
     fn parts_are_there_before_sqlite_opens_them_where_others_may_write() {
         for (shared, are_made) in [(0o1777, true), (0o777, true), (0o1770, true), (0o755, false), (0o700, false)] {
@@ -239,7 +399,10 @@ mod tests {
             mode(folder.path(), shared);
             let file = folder.path().join("state.db");
             let opened = crate::in_sqlite::opened::unread(&believing(), &file).unwrap();
-            let all: &[&str] = if are_made { &["state.db", "state.db-shm", "state.db-wal"] } else { &["state.db"] };
+            let all: &[&str] = match are_made {
+                true => &["state.db", "state.db-journal", "state.db-shm", "state.db-wal"],
+                false => &["state.db"],
+            };
             assert_eq!(names(folder.path()), all, "{shared:o}");
             for name in all {
                 let data = fs::symlink_metadata(folder.path().join(name)).unwrap();
@@ -251,11 +414,10 @@ mod tests {
             for _ in 0..2 {
                 drop(believing().open(&file).unwrap());
                 let again = Sqlite::open_url(&format!("sqlite:{}?owner=any&make=no", file.display())).unwrap();
-                assert_eq!(names(folder.path()).len(), 3, "{shared:o}");
+                assert_eq!(names(folder.path()), ["state.db", "state.db-shm", "state.db-wal"], "{shared:o}");
                 drop(again);
+                assert_eq!(names(folder.path()), ["state.db"], "{shared:o}");
             }
-            let left = names(folder.path());
-            assert!(left.iter().all(|name| !name.ends_with("-journal")), "{shared:o}: {left:?}");
         }
     }
 

@@ -124,8 +124,8 @@ struct Thing {
     sql: Option<String>,
 }
 
-/// A text that somebody else wrote may be long.
-const THINGS: &str = "SELECT type, name, tbl_name, substr(sql, 1, 4096) FROM sqlite_schema";
+/// What somebody else wrote may be long.
+const THINGS: &str = "SELECT substr(type, 1, 64), substr(name, 1, 256), substr(tbl_name, 1, 256), substr(sql, 1, 4096) FROM sqlite_schema";
 
 fn thing(row: &rusqlite::Row<'_>) -> rusqlite::Result<Thing> {
     Ok(Thing { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)?, sql: row.get(3)? })
