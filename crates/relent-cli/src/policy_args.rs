@@ -428,7 +428,8 @@ fn typical_of_decorrelated(base: Duration, nth: i32) -> Duration {
 /// delays only grow.
 pub(crate) fn is_flood(policy: &Policy, at_once: usize) -> bool {
     const SECOND: Duration = Duration::from_secs(1);
-    let retries = AT_A_TIME / at_once.max(1);
+    // So many delays lie between the rounds of one attempt more than may be.
+    let between = (AT_A_TIME + 1) / at_once.clamp(1, AT_A_TIME);
     let most = match policy.settings().curve {
         Curve::List { delays, .. } => delays.len(),
         _ => 0,
@@ -438,7 +439,7 @@ pub(crate) fn is_flood(policy: &Policy, at_once: usize) -> bool {
         true => typical_of_decorrelated(row.delay.min, nth).min(row.delay.mean),
         false => row.delay.mean,
     };
-    let delays: Vec<Duration> = (0..).zip(policy.schedule()).take(most + retries + 1).map(typical).collect();
+    let delays: Vec<Duration> = (0..).zip(policy.schedule()).take(most + between).map(typical).collect();
     let sum = |some: &[Duration]| some.iter().fold(Duration::ZERO, |sum, one| sum.saturating_add(*one));
-    delays.windows(retries + 1).any(|some| sum(some) < SECOND)
+    delays.windows(between).any(|some| sum(some) < SECOND)
 }

@@ -10,6 +10,7 @@ use crate::{
     escape::escape,
     links::Step,
     redact, regular,
+    size::Size,
     talk::{Fault, plain},
     typed::typed,
 };
@@ -31,6 +32,9 @@ const VARIABLE: &str = "RELENT_CONFIG";
 
 /// The longest policy file that is read.
 const LONGEST: u64 = 1 << 20;
+
+/// The longest of those that nobody named.
+const LONGEST_BY_CHANCE: u64 = 64 << 10;
 
 /// What the file of a command line says.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +93,7 @@ pub(crate) enum Beside {
 fn of_input(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     let text = regular::standard_input(LONGEST)
         .map_err(|error| plain(&error))
-        .and_then(|bytes| text_of(&bytes[..]))
+        .and_then(|bytes| text_of(&bytes[..], LONGEST))
         .map_err(|problem| cannot_read("standard input", &problem))?;
     let config = parsed(&text, Path::new("-"))?;
     known(&config);
@@ -105,7 +109,7 @@ fn of_the_found_one(name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     })?;
     let text = match believable(&place) {
         Ok(None) => Err("there is no such file".to_owned()),
-        Ok(Some(file)) => text_of(file),
+        Ok(Some(file)) => text_of(file, place.longest()),
         Err(Problem::Strange(problem)) => return Err(place.is_not_used(name, &problem)),
         Err(Problem::Unreadable(problem)) => Err(problem),
     };
@@ -120,7 +124,7 @@ fn named(path: &Path, name: &str, beside: Beside) -> Result<PolicyFile, Fault> {
     let shown = format!("{:?}", path.display().to_string());
     let text = regular::read(path)
         .map_err(|error| plain(&error))
-        .and_then(text_of)
+        .and_then(|file| text_of(file, LONGEST))
         .map_err(|problem| cannot_read(&shown, &problem))?;
     let config = parsed(&text, path)?;
     known(&config);
@@ -164,7 +168,7 @@ fn found(beside: Beside) -> Result<PolicyFile, Fault> {
 fn found_in(place: &Place, beside: Beside) -> Result<PolicyFile, Fault> {
     let shown = place.shown();
     let text = match believable(place) {
-        Ok(Some(file)) => text_of(file).map_err(|problem| cannot_read(&shown, &problem))?,
+        Ok(Some(file)) => text_of(file, place.longest()).map_err(|problem| cannot_read(&shown, &problem))?,
         Ok(None) if place.is_here => return Ok(PolicyFile::default()),
         Ok(None) => return Err(cannot_read(&shown, "there is no such file").hint(format!("{VARIABLE}=none uses none"))),
         // As in a folder that does not answer: nothing was found.
@@ -245,6 +249,11 @@ fn place() -> Option<Place> {
 impl Place {
     fn shown(&self) -> String {
         self.path.display().to_string()
+    }
+
+    /// The longest text that is read of it.
+    fn longest(&self) -> u64 {
+        if self.is_here { LONGEST_BY_CHANCE } else { LONGEST }
     }
 
     /// As `--policy` names it, with a policy of it.
@@ -337,11 +346,11 @@ fn is_ours(data: &Metadata) -> bool {
     data.uid() == 0 || access::is_own(data.uid())
 }
 
-fn text_of(from: impl Read) -> Result<String, String> {
+fn text_of(from: impl Read, longest: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
-    from.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err("it is longer than 1 MiB".to_owned());
+    from.take(longest + 1).read_to_end(&mut bytes).map_err(|error| plain(&error))?;
+    if bytes.len() as u64 > longest {
+        return Err(format!("it is longer than {}", Size(longest)));
     }
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
 }

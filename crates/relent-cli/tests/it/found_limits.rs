@@ -137,3 +137,18 @@ fn explain_shows_the_limit_that_holds() {
     assert_eq!(named.stderr, "");
     assert_ne!(outcome.stdout, named.stdout);
 }
+
+/// A file of a megabyte can take hundreds of it.
+#[test]
+fn a_long_file_is_read_if_it_is_named() {
+    let text = format!("[policy]\nbase = '1s'\n{}", "# a line that says nothing\n".repeat(2500));
+    let folder = Folder::new().file("relent.toml", &text);
+    let cannot = "error: cannot read the policy file relent.toml: it is longer than 64KiB\n\
+                  hint: a policy file is named by --policy FILE or FILE#NAME\n";
+    for command in [&["run", "--", "true"][..], &["explain"], &["run", "--policy", "#x", "--", "true"]] {
+        let found = folder.relent(command);
+        assert_eq!((found.stderr.as_str(), found.code), (cannot, Some(125)), "{command:?}");
+    }
+    let named = folder.relent(&["run", "--policy", "relent.toml", "--", "true"]);
+    assert_eq!((named.stderr.as_str(), named.code), ("", Some(0)));
+}

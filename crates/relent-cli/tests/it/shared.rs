@@ -431,11 +431,18 @@ fn a_hedge_of_a_file_that_was_found_is_no_storm() {
         ("after = '50ms'} #", false),
         ("after = '50ms', at_most = 8 } #many", true),
         ("after = '50ms', at_most = 3 } #many", false),
+        // Three rounds of nine within a second, and two.
+        ("after = '1ms', at_most = 8 } #335", true),
+        ("after = '1ms', at_most = 8 } #499", true),
+        ("after = '1ms', at_most = 8 } #501", false),
     ] {
-        let attempts = if hedge.ends_with("many") {
-            "max_attempts = 1000\ncurve = 'constant'\nbase = '200ms'\njitter = 'none'\nmax_elapsed = '1ms'"
-        } else {
-            "max_attempts = 2\nbase = '1ms'"
+        let wait =
+            hedge.split_once(" #").and_then(|(_, wait)| if wait == "many" { Some(200) } else { wait.parse().ok() });
+        let attempts = match wait {
+            Some(wait) => format!(
+                "max_attempts = 1000\ncurve = 'constant'\nbase = '{wait}ms'\njitter = 'none'\nmax_elapsed = '1ms'"
+            ),
+            None => "max_attempts = 2\nbase = '1ms'".to_owned(),
         };
         let file = format!("[policy]\n{attempts}\nupstream = 'bank'\n[upstream.bank]\nhedge = {{ {hedge} }}\n");
         let folder = Folder::new().file("relent.toml", &file);

@@ -128,6 +128,7 @@ impl Problem {
 
 fn parse(text: &str) -> std::result::Result<Spanned<DeTable<'_>>, ConfigError> {
     const HINT: &str = "scenario files are TOML: key = \"value\" lines";
+    Config::check_size(text)?;
     DeTable::parse(text).map_err(|error| ConfigError::place(text, error.span().unwrap_or(0..0), error.message(), HINT))
 }
 

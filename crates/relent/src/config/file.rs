@@ -6,7 +6,7 @@ use super::{
     error::{ConfigError, Span},
     part::Wrong,
     server::{self, ServerDraft},
-    text::{neutral, tables},
+    text::{is_bounded, neutral, tables},
     upstream::{self, UpstreamDraft},
 };
 use crate::{
@@ -108,6 +108,23 @@ impl Config {
     pub fn parse_among(text: &str, others: &[&str]) -> Result<Config, ConfigError> {
         let table = tables(text)?;
         Config::of(table.get_ref(), others).map_err(|(span, bad)| ConfigError::at(text, span, bad))
+    }
+
+    /// That a text may be taken apart as TOML, for who does so before it is [parsed](Config::parse): a megabyte of keys such as
+    /// `a.a.a` takes half a gigabyte. A text of policies has 100,000 dots at most.
+    ///
+    /// # Errors
+    ///
+    /// It has more; the error says where.
+    ///
+    /// ```
+    /// use relent::config::Config;
+    ///
+    /// assert!(Config::check_size("policy.read.base = \"1s\"").is_ok());
+    /// assert!(Config::check_size(&"a.".repeat(200_000)).is_err());
+    /// ```
+    pub fn check_size(text: &str) -> Result<(), ConfigError> {
+        is_bounded(text)
     }
 
     fn of(root: &DeTable<'_>, others: &[&str]) -> Result<Config, Wrong> {

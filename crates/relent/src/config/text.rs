@@ -7,8 +7,23 @@ use toml::{
     de::{DeFloat, DeInteger, DeTable, DeValue},
 };
 
+/// The most dots of a text. Each may make a table, which takes 500 times as much memory as the dot and a letter.
+const MOST_DOTS: usize = 100_000;
+
+/// That the tables of a text do not take much more memory than it.
+pub(super) fn is_bounded(text: &str) -> Result<(), ConfigError> {
+    match text.match_indices('.').nth(MOST_DOTS) {
+        Some((at, dot)) => {
+            let hint = "each may make a table; leave out what is no setting";
+            Err(ConfigError::place(text, at..at + dot.len(), "the file has more than 100000 dots", hint))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The tables of a text.
 pub(super) fn tables(text: &str) -> Result<Spanned<DeTable<'_>>, ConfigError> {
+    is_bounded(text)?;
     DeTable::parse(text).map_err(|e| {
         let span = e.span().unwrap_or(0..0);
         ConfigError::place(text, span, e.message(), "policy files are TOML: key = \"value\" lines")
@@ -43,4 +58,24 @@ fn integer<'a>(number: &'a DeInteger<'_>) -> Cow<'a, str> {
 
 fn float<'a>(number: &'a DeFloat<'_>) -> Cow<'a, str> {
     Cow::Borrowed(number.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_all_dots() {
+        let key = format!("[policy.read]\n{} = 1\n", vec!["a"; 75].join("."));
+        let text = |keys: usize| key.repeat(keys);
+        assert!(is_bounded(&text(MOST_DOTS / 75)).is_ok());
+        let long = text(MOST_DOTS / 75 + 1);
+        let error = tables(&long).unwrap_err();
+        assert_eq!(error.problem(), "the file has more than 100000 dots");
+        let line = long.lines().scan(0, |dots, line| {
+            *dots += line.matches('.').count();
+            Some(*dots)
+        });
+        assert_eq!(error.line(), line.into_iter().position(|dots| dots > MOST_DOTS).map(|nth| nth + 1));
+    }
 }
