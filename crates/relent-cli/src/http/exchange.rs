@@ -252,7 +252,9 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
     let (answer, told) = if http2_alone || made.about.is_negotiated_h2() {
         *request.uri_mut() = uri;
         let (stream, told) = Patient::new(made.stream, Speaks::Http2(Frames::default()), course.clone());
-        (over_http2(stream, request).await, told)
+        // What TLS has agreed on is spoken there.
+        let greeted = (!made.about.is_negotiated_h2()).then(|| told.clone());
+        (over_http2(stream, request, greeted).await, told)
     } else {
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
         headers.entry(header::HOST).or_insert(host.expect("hosts are looked at before"));
@@ -285,11 +287,20 @@ async fn over_http1(stream: Patient, request: Request<Handed>) -> hyper::Result<
     sender.send_request(request).await
 }
 
-async fn over_http2(stream: Patient, request: Request<Handed>) -> hyper::Result<http::Response<Incoming>> {
+/// Sends nothing of a request before the server has `greeted`.
+async fn over_http2(
+    stream: Patient,
+    request: Request<Handed>,
+    greeted: Option<watch::Receiver<Fate>>,
+) -> hyper::Result<http::Response<Incoming>> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     let builder = builder.max_header_list_size(MOST_HEADER_BYTES).max_send_buf_size(MOST_SENT);
     let (mut sender, connection) = builder.handshake(stream).await?;
     tokio::spawn(connection);
+    if let Some(mut greeted) = greeted {
+        // Where the connection ends before that, whoever sends is told why.
+        let _ = greeted.wait_for(|fate| fate.is_greeted).await;
+    }
     sender.ready().await?;
     sender.send_request(request).await
 }

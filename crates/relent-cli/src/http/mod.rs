@@ -21,6 +21,7 @@ mod form;
 mod frames;
 #[doc(hidden)]
 pub mod fuzzed;
+mod greeting;
 mod head;
 mod headers;
 mod hedge;

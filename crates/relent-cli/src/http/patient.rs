@@ -5,6 +5,7 @@
 use super::{
     backlog::{Gate, Held},
     frames::Frames,
+    greeting::Greeting,
     idle::Pulse,
     linger::{self, Stream},
     ping::{Asked, QUESTION},
@@ -36,6 +37,8 @@ pub(super) struct Patient {
     held: Held,
     /// Behind the end of a long request of HTTP/2, whether all of it was read.
     asked: Option<Asked>,
+    /// What has come of the server's greeting in HTTP/2, until that is there.
+    greeting: Greeting,
     /// Why nothing can be written any more.
     broken: Option<io::Error>,
     /// Who reads was told that the connection is broken.
@@ -80,6 +83,8 @@ pub(super) struct Fate {
     pub(super) is_taken: bool,
     /// Nothing can be written any more.
     pub(super) is_broken: bool,
+    /// The server has greeted in HTTP/2.
+    pub(super) is_greeted: bool,
     /// What TLS has against it, which comes after the handshake where a certificate is asked for (RFC 8446, 4.6.2).
     pub(super) tls: Option<rustls::Error>,
 }
@@ -100,6 +105,7 @@ impl Patient {
             reader: None,
             held: Held::default(),
             asked: None,
+            greeting: Greeting::default(),
             broken: None,
             is_reset: false,
             told,
@@ -198,8 +204,11 @@ impl Patient {
         }
     }
 
-    /// Looks for the answer.
+    /// Looks for the greeting, and the answer.
     fn hears(&mut self, bytes: &[u8]) {
+        if !self.told.borrow().is_greeted && self.greeting.hears(bytes) {
+            self.told.send_modify(|fate| fate.is_greeted = true);
+        }
         if self.asked.as_mut().is_some_and(|asked| asked.hears(bytes)) {
             self.told.send_modify(|fate| fate.is_taken = true);
         }
@@ -267,9 +276,16 @@ impl Read for Patient {
             self.reader = Some(context.waker().clone());
             return Poll::Pending;
         }
-        if self.broken.is_none() && (self.asked.is_none() || self.told.borrow().is_taken) {
+        let fate = self.told.borrow().clone();
+        let is_greeted = fate.is_greeted || matches!(self.speaks, Speaks::Http1);
+        if self.broken.is_none() && is_greeted && (self.asked.is_none() || fate.is_taken) {
             let read = ready!(Pin::new(&mut *self.stream).poll_read(context, into));
             return Poll::Ready(read.inspect_err(|error| self.has_failed(error)));
+        }
+        // Who speaks something else is left after its first words, of which whoever reads them makes nothing either.
+        if !is_greeted && self.broken.is_none() && self.greeting.is_none() {
+            let text = "the server does not begin as one of HTTP/2";
+            return Poll::Ready(Err(io::Error::new(ErrorKind::InvalidData, text)));
         }
         let mut space = [0; 4 << 10];
         let length = space.len().min(into.remaining());

@@ -16,6 +16,7 @@ mod encodings;
 mod floods;
 mod frames;
 mod goaway;
+mod greeting;
 mod hedge;
 mod hostile;
 mod judgement;

@@ -1,0 +1,116 @@
+//! Where a redirect leads, somebody may listen who takes lines for commands. HTTP/2 encodes a path so that its letters can be any bytes, lines as
+//! well: nothing of a request is sent before the server has greeted as one of HTTP/2 does.
+
+use super::{
+    frames::{END_HEADERS, END_STREAM, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, go_on},
+    http,
+    server::{Reply, Server},
+};
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    thread,
+    time::Duration,
+};
+
+/// All that a client says to a server that answers so.
+fn heard(answer: &'static [u8]) -> (String, thread::JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    let all = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut all, mut some) = (vec![], [0; 4096]);
+        while let Ok(read @ 1..) = stream.read(&mut some) {
+            all.extend_from_slice(&some[..read]);
+            let _ = stream.write_all(answer);
+        }
+        all
+    });
+    (place, all)
+}
+
+/// The kinds of frames behind a client's greeting.
+fn kinds(all: &[u8]) -> Vec<u8> {
+    let mut rest = all.strip_prefix(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("it speaks HTTP/2");
+    let mut kinds = vec![];
+    while let [a, b, c, kind, ..] = *rest {
+        kinds.push(kind);
+        rest = &rest[9 + u32::from_be_bytes([0, a, b, c]) as usize..];
+    }
+    kinds
+}
+
+#[test]
+fn nothing_is_asked_of_a_server_that_does_not_greet() {
+    // Lines as a server of such answers them, silence, and frames that are no greeting.
+    for (answer, flags, exit) in [
+        (&b"UNKNOWN_COMMAND\r\n"[..], &[][..], [1, 3]),
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", &[], [1, 3]),
+        (b"", &["--idle-timeout=300ms"], [1, 1]),
+        (b"\0\0\x08\x06\0\0\0\0\0whatever", &[], [1, 3]),
+        (b"\0\0\0\x04\x01\0\0\0\0", &[], [1, 3]),
+    ] {
+        let (place, all) = heard(answer);
+        let outcome = http(&[&["--http2", "--max-attempts=1"], flags, &[&format!("http://{place}/?2t")]].concat());
+        assert!(exit.map(Some).contains(&outcome.code), "{answer:?}: {outcome:?}");
+        let all = all.join().unwrap();
+        let asked = kinds(&all).into_iter().find(|kind| ![SETTINGS, WINDOW_UPDATE, PING, 7].contains(kind));
+        assert_eq!(asked, None, "{answer:?}: {all:?}");
+    }
+}
+
+#[test]
+fn a_redirect_says_no_lines_to_a_server_of_those() {
+    // Behind the path's first letters, this is "\nflush_all\n" in HTTP/2.
+    let (place, all) = heard(b"ERROR\r\n");
+    let lines = format!("Location: http://{place}/?1tg5anY42;15a/2:");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let leads = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 24]).unwrap();
+        stream.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
+        go_on(&mut stream, &[(HEADERS, END_STREAM)]).unwrap();
+        let location = lines.strip_prefix("Location: ").unwrap();
+        // :status 302, and location, both as in the static table's names.
+        let mut head = vec![0x48, 3];
+        head.extend(b"302");
+        head.extend([0x0f, 46 - 15, location.len() as u8]);
+        head.extend(location.as_bytes());
+        stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &head)).unwrap();
+        let _ = stream.read(&mut [0; 64]);
+    });
+    let outcome = http(&["--http2", "-L", "--max-attempts=1", &url]);
+    assert!(matches!(outcome.code, Some(1 | 3)), "{outcome:?}");
+    leads.join().unwrap();
+    let all = all.join().unwrap();
+    assert!(all.starts_with(b"PRI * HTTP/2.0"), "the redirect is followed: {outcome:?}");
+    assert!(!all.windows(9).any(|some| some == b"flush_all"), "{}", String::from_utf8_lossy(&all));
+}
+
+#[test]
+fn who_greets_late_is_asked_then() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let answers = |mut stream: TcpStream| -> std::io::Result<()> {
+        stream.read_exact(&mut [0; 24])?;
+        thread::sleep(Duration::from_millis(100));
+        // In two pieces.
+        let greeting = frame(SETTINGS, 0, 0, &[]);
+        stream.write_all(&greeting[..4])?;
+        stream.flush()?;
+        thread::sleep(Duration::from_millis(20));
+        stream.write_all(&greeting[4..])?;
+        go_on(&mut stream, &[(HEADERS, END_STREAM)])?;
+        stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x88]))?;
+        let _ = stream.read(&mut [0; 64]);
+        Ok(())
+    };
+    let server = thread::spawn(move || answers(listener.accept().unwrap().0));
+    let outcome = http(&["--http2", "--max-attempts=1", &url]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    server.join().unwrap().unwrap();
+    // HTTP/1.1 waits for nobody.
+    let old = Server::new(vec![Reply::ok("old")]);
+    assert_eq!(http(&["--http1.1", &old.url("/")]).stdout, "old");
+}
