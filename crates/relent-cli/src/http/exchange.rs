@@ -26,7 +26,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     task::{Context, Poll, ready},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle};
 use url::{Position, Url};
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -198,6 +198,8 @@ pub(super) enum Unanswered {
     Unconnected(reqwest::Error),
     /// There was one.
     Broken(hyper::Error),
+    /// There was one, and it ended before anything of the request was sent.
+    Unsent(hyper::Error),
     /// There was one, and TLS ended it.
     Insecure(rustls::Error),
 }
@@ -206,7 +208,7 @@ impl fmt::Display for Unanswered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unanswered::Unconnected(error) => error.fmt(f),
-            Unanswered::Broken(error) => error.fmt(f),
+            Unanswered::Broken(error) | Unanswered::Unsent(error) => error.fmt(f),
             Unanswered::Insecure(error) => error.fmt(f),
         }
     }
@@ -216,7 +218,7 @@ impl Error for Unanswered {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(match self {
             Unanswered::Unconnected(error) => error,
-            Unanswered::Broken(error) => error,
+            Unanswered::Broken(error) | Unanswered::Unsent(error) => error,
             Unanswered::Insecure(error) => error,
         })
     }
@@ -263,11 +265,11 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
             _ => uri,
         };
         let (stream, told) = Patient::new(made.stream, Speaks::Http1, course.clone());
-        (over_http1(stream, request).await, told)
+        (over_http1(stream, request).await.map_err(Unanswered::Broken), told)
     };
     let mut answer = answer.map_err(|error| match told.borrow().tls.clone() {
         Some(tls) => Unanswered::Insecure(tls),
-        None => Unanswered::Broken(error),
+        None => error,
     })?;
     made.about.get_extras(answer.extensions_mut());
     let was_written = told.borrow().is_written;
@@ -281,8 +283,7 @@ async fn over_http1(stream: Patient, request: Request<Handed>) -> hyper::Result<
     let (mut sender, connection) = http1::Builder::new().max_headers(MOST_HEADERS).handshake(stream).await?;
     let connection = tokio::spawn(connection.with_upgrades());
     if let Err(error) = sender.ready().await {
-        // It knows why.
-        return Err(connection.await.ok().and_then(Result::err).unwrap_or(error));
+        return Err(why(connection, error).await);
     }
     sender.send_request(request).await
 }
@@ -292,15 +293,29 @@ async fn over_http2(
     stream: Patient,
     request: Request<Handed>,
     greeted: Option<watch::Receiver<Fate>>,
-) -> hyper::Result<http::Response<Incoming>> {
+) -> Result<http::Response<Incoming>, Unanswered> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     let builder = builder.max_header_list_size(MOST_HEADER_BYTES).max_send_buf_size(MOST_SENT);
-    let (mut sender, connection) = builder.handshake(stream).await?;
-    tokio::spawn(connection);
+    let (mut sender, connection) = builder.handshake(stream).await.map_err(Unanswered::Unsent)?;
+    let connection = tokio::spawn(connection);
     if let Some(mut greeted) = greeted {
-        // Where the connection ends before that, whoever sends is told why.
+        // Where the connection ends before that, whoever sends is told.
         let _ = greeted.wait_for(|fate| fate.is_greeted).await;
     }
-    sender.ready().await?;
-    sender.send_request(request).await
+    if let Err(error) = sender.ready().await {
+        return Err(Unanswered::Unsent(why(connection, error).await));
+    }
+    match sender.try_send_request(request).await {
+        Ok(answer) => Ok(answer),
+        // It comes back if nobody has taken it.
+        Err(mut error) => match error.take_message() {
+            Some(_) => Err(Unanswered::Unsent(why(connection, error.into_error()).await)),
+            None => Err(Unanswered::Broken(error.into_error())),
+        },
+    }
+}
+
+/// Why nothing can be sent on a connection: it knows.
+async fn why(connection: JoinHandle<hyper::Result<()>>, error: hyper::Error) -> hyper::Error {
+    connection.await.ok().and_then(Result::err).unwrap_or(error)
 }

@@ -180,8 +180,10 @@ impl Way<'_> {
 
 /// The client's error before the response's head was there.
 pub(super) fn before_head(error: &Unanswered, way: &Way<'_>) -> Broken {
-    let (fault, failure) = fault_before_head(error, way);
-    way.finish(failure, fault == Fault::Refused)
+    let (fault, mut failure) = fault_before_head(error, way);
+    let is_unsent = matches!(error, Unanswered::Unsent(_));
+    failure.left &= !is_unsent;
+    way.finish(failure, fault == Fault::Refused || is_unsent)
 }
 
 /// The attempt took longer than it may.
@@ -333,6 +335,10 @@ fn of_connection(error: &Unanswered, way: &Way<'_>) -> (Fault, Failure) {
         return of(Fault::Protocol, format!("the answer is not HTTP: {}", innermost(error)));
     }
     match find::<io::Error>(error) {
+        Some(io) if io.kind() == io::ErrorKind::InvalidData => {
+            let (fault, failure) = of(Fault::Protocol, format!("the answer is not HTTP/2: {}", plain(io)));
+            (fault, failure.hint(HTTP1_HINT))
+        }
         Some(io) if Fault::of_io(io) == Fault::Timeout => of(Fault::Timeout, "no answer in time".into()),
         Some(io) => of(Fault::Reset, format!("the connection broke before the answer: {}", plain(io))),
         // What does not understand the greeting of HTTP/2 may be known by its answer to it, or gone before the request was sent.

@@ -13,7 +13,7 @@ impl Greeting {
     pub(super) fn hears(&mut self, bytes: &[u8]) -> bool {
         let new = bytes.len().min(HEAD - self.0.len());
         self.0.extend_from_slice(&bytes[..new]);
-        matches!(self.0[..], [_, _, _, 4, flags, 0, 0, 0, 0] if flags & 1 == 0)
+        matches!(self.0[..], [_, _, _, 4, flags, 0 | 0x80, 0, 0, 0] if flags & 1 == 0)
     }
 
     /// Whether something else came.
@@ -48,6 +48,7 @@ mod tests {
                 assert!(greeting.is_none(), "{other:?}");
             }
         }
+        assert!(Greeting::default().hears(b"\0\0\0\x04\0\x80\0\0\0"), "a bit is not looked at");
         let mut greeting = Greeting::default();
         assert!(!greeting.hears(b"\0\0\x06\x04") && !greeting.is_none(), "more may come");
     }

@@ -284,7 +284,7 @@ impl Read for Patient {
         }
         // Who speaks something else is left after its first words, of which whoever reads them makes nothing either.
         if !is_greeted && self.broken.is_none() && self.greeting.is_none() {
-            let text = "the server does not begin as one of HTTP/2";
+            let text = "it does not begin as that does";
             return Poll::Ready(Err(io::Error::new(ErrorKind::InvalidData, text)));
         }
         let mut space = [0; 4 << 10];

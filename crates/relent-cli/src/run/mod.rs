@@ -117,7 +117,8 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     ended.no_more();
     orphans::adopt();
     // Those of a shell that became relent.
-    let had_children = !orphans::all().is_ok_and(|all| all.is_empty());
+    let children = orphans::all();
+    let had_children = !children.as_ref().is_ok_and(Vec::is_empty);
     let narrator = Narrator::new(args.talk, args.time.heartbeat, &policy, started);
     narrator.begins(&policy, seed);
     let leads_a_group = !terminal::is_by_our_group();
@@ -129,6 +130,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         mark: Mark::new(),
         limit,
         started,
+        children: children.unwrap_or_default(),
         had_children,
         signals: &signals,
         starting: Starting::new(signals.asked_to_end()),

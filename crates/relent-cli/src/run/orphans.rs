@@ -1,6 +1,6 @@
 //! Processes whose parent has died and that came to us.
 
-pub(super) use here::{adopt, all, are_hidden, are_listed, reap};
+pub(super) use here::{adopt, all, are_hidden, are_left, are_listed, reap};
 
 #[cfg(target_os = "linux")]
 mod here {
@@ -60,6 +60,13 @@ mod here {
 
     const PEEK: WaitPidFlag = WaitPidFlag::WEXITED.union(WaitPidFlag::WNOHANG).union(WaitPidFlag::WNOWAIT);
 
+    /// Whether something lives on that has come since there were these children, once nobody waits for any of it.
+    pub(in crate::run) fn are_left(before: &[Pid]) -> bool {
+        reap(&|_| false);
+        let is_new = |all: Vec<Pid>| all.iter().any(|pid| !before.contains(pid));
+        waitid(Id::All, PEEK) != Err(Errno::ECHILD) && (!are_listed() || all().map_or(true, is_new))
+    }
+
     /// Our children, where they are listed; the leader of an attempt is one until it was waited for.
     pub(in crate::run) fn all() -> io::Result<Vec<Pid>> {
         if waitid(Id::All, PEEK) == Err(Errno::ECHILD) || !are_listed() {
@@ -98,6 +105,11 @@ mod here {
 
     pub(in crate::run) fn reap(_: &dyn Fn(Pid) -> bool) -> Vec<Pid> {
         Vec::new()
+    }
+
+    /// Where orphans go to init nobody knows.
+    pub(in crate::run) fn are_left(_: &[Pid]) -> bool {
+        false
     }
 
     pub(in crate::run) fn all() -> io::Result<Vec<Pid>> {

@@ -36,6 +36,8 @@ pub(super) struct VerdictFile {
     folder: PathBuf,
     /// Which of those that were made in this folder: each attempt has another, so that what an attempt before has left does not speak for it.
     nth: u64,
+    /// Whether the folder's name stays taken.
+    is_kept: bool,
     /// It itself: what was said is read where it cannot be opened any more, too.
     file: File,
 }
@@ -61,7 +63,7 @@ impl VerdictFile {
             Ok((handle, file)) => {
                 // Cleaners of temporary folders leave alone what is locked (tmpfiles.d(5)), and a run may take weeks.
                 let _ = flock(&handle, FlockOperation::NonBlockingLockShared);
-                Ok(VerdictFile { handle, folder, nth: 1, file })
+                Ok(VerdictFile { handle, folder, nth: 1, is_kept: false, file })
             }
             Err(error) => {
                 // There is no file in it. What is not ours is not removed: by its name only an empty folder can be.
@@ -103,6 +105,13 @@ impl VerdictFile {
     /// Where it is; nowhere if somebody has put another folder in the place of ours, or ours was removed.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.is_there().then(|| self.folder.join(name(self.nth)))
+    }
+
+    /// Leaves the empty folder, where others could take its name: what is left of the run may write by that once more, and would follow
+    /// their links. A cleaner of temporary folders takes it away.
+    pub(super) fn keep_name(&mut self) {
+        let all = self.folder.parent().and_then(|all| fs::metadata(all).ok());
+        self.is_kept = all.is_some_and(|all| all.mode() & 0o022 != 0);
     }
 
     fn is_there(&self) -> bool {
@@ -210,11 +219,11 @@ fn as_good_as_new(folder: &mut Dir) -> nix::Result<()> {
     if is_ours && is_empty { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// Removes the folder as well, if that is still there and has nothing else in it.
+/// Removes the folder as well, if that is still there, has nothing else in it, and its name is not to be kept.
 impl Drop for VerdictFile {
     fn drop(&mut self) {
         self.remove_all();
-        if self.is_there() {
+        if !self.is_kept && self.is_there() {
             let _ = fs::remove_dir(&self.folder);
         }
     }

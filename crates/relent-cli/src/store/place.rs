@@ -52,10 +52,6 @@ pub(crate) fn url(given: Option<&str>) -> Result<String, Fault> {
 /// As of [`url`].
 pub(crate) fn url_to_look(given: Option<&str>) -> Result<String, Fault> {
     let url = of_ours(found(given, false)?)?;
-    if file_of(&url).is_some_and(is_no_database) {
-        let fault = Fault::new(format!("store {}: the file is no store, or is damaged", shown(&url)));
-        return Err(fault.hint("`sqlite3 FILE 'PRAGMA integrity_check'` says more"));
-    }
     let has_tables = file_of(&url).is_some() || is_of_postgres(&url);
     Ok(if has_tables { with(url, NO_MAKING) } else { url })
 }
@@ -177,18 +173,6 @@ fn is_of_postgres(url: &str) -> bool {
 fn with(url: String, setting: &str) -> String {
     let sign = if url.contains('?') { '&' } else { '?' };
     format!("{url}{sign}{setting}")
-}
-
-/// Whether there is something in a file, and no database: then nothing is to be made beside it. Asked before SQLite has it open here, which
-/// would lose its locks by this.
-fn is_no_database(file: &Path) -> bool {
-    const BEGINS: &[u8] = b"SQLite format 3\0";
-    let mut begins = [0; BEGINS.len()];
-    match regular::read_unless(file, &|_| None).and_then(|mut file| file.read(&mut begins)) {
-        Ok(read) => read > 0 && begins != BEGINS,
-        // Whoever opens it tells why.
-        Err(_) => false,
-    }
 }
 
 /// Whether it is the database of another program, as far as that is known at once: asked on a thread that is left alone if what

@@ -346,17 +346,31 @@ fn a_policy_file_makes_no_store() {
     };
     std::fs::write(folder.path().join("keys"), "what root has written").unwrap();
     mode("keys", 0o664);
-    for (of_folder, args) in [
-        (0o755, &["run", "--policy", "p.toml", "--", "touch", "ran"][..]),
-        (0o755, &["upstream", "--policy", "p.toml"]),
-        (0o777, &["store", "show", "--store", "sqlite:keys?owner=any"]),
+    for (of_folder, args, code) in [
+        // A store that is away ends no run.
+        (0o755, &["run", "--policy", "p.toml", "--", "sleep", "0.3"][..], 0),
+        (0o755, &["upstream", "--policy", "p.toml"], 125),
+        (0o777, &["store", "show", "--store", "sqlite:keys?owner=any"], 125),
     ] {
         mode(".", of_folder);
         let outcome = folder.relent(args);
         assert!(outcome.stderr.contains(": the file is no store, or is damaged\n"), "{args:?}: {outcome:?}");
-        assert_eq!((outcome.code, folder.names()), (Some(125), vec!["keys".into(), "p.toml".into()]), "{args:?}");
+        assert_eq!((outcome.code, folder.names()), (Some(code), vec!["keys".into(), "p.toml".into()]), "{args:?}");
     }
     mode(".", 0o755);
+    // What is no file is not opened: somebody may wait for who reads it.
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::fs::write(folder.path().join("pipe.toml"), file.replace("sqlite:keys", "sqlite:pipe")).unwrap();
+    let writer = std::process::Command::new("sh").args(["-c", "echo kept > \"$0\""]).arg(&pipe).spawn();
+    let mut writer = writer.unwrap();
+    for args in [&["run", "--policy", "pipe.toml", "--", "sleep", "0.3"][..], &["upstream", "--policy", "pipe.toml"]] {
+        let outcome = folder.relent(args);
+        assert!(outcome.stderr.contains("is no regular file"), "{args:?}: {outcome:?}");
+        assert!(writer.try_wait().unwrap().is_none(), "{args:?}: it was opened");
+    }
+    assert_eq!(std::fs::read_to_string(&pipe).unwrap(), "kept\n");
+    assert!(writer.wait().unwrap().success());
     let by_hand = folder.relent(&[
         "run",
         "--policy",

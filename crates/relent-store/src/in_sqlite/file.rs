@@ -185,6 +185,9 @@ fn whose(
     }
     Ok(match data.mode() & 0o066 {
         0 => None,
+        rights if rights & 0o022 != 0 && rights & 0o044 & !(rights << 1) != 0 => Some(
+            "The file's group can write to it: it decides what was done already (chmod g-w). Others can read the file: who can may hold its locks, and hold up all who use the store (chmod o-r).",
+        ),
         rights if rights & 0o022 != 0 => {
             Some("The file's group can write to it: it decides what was done already (chmod g-w).")
         }

@@ -44,7 +44,7 @@ pub(super) struct Taken {
 ///
 /// # Errors
 ///
-/// There is one of a stranger's, or others come and go too fast.
+/// There is one of a stranger's, or somebody keeps it locked.
 #[cfg(target_os = "linux")]
 pub(super) fn take(file: &Path) -> Result<Option<Taken>, Error> {
     use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, openat};
@@ -75,7 +75,7 @@ pub(super) fn take(file: &Path) -> Result<Option<Taken>, Error> {
             Err(_) => return Ok(None),
         }
     }
-    Err(Error::new(ErrorKind::Contended, "others open and close the store all the time"))
+    Err(Error::new(ErrorKind::Contended, "somebody keeps the journal beside the store's file locked"))
 }
 
 /// Whether a name is still that of what was opened by it.
@@ -225,6 +225,11 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
     };
     let Ok(of_file) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(true) };
     for end in ends {
+        let mut of_file = of_file;
+        if JOURNAL.contains(end) {
+            // Who could only read it could lock it, and nobody else would get it then.
+            of_file.st_mode &= !0o044 | (of_file.st_mode & 0o022) << 1;
+        }
         let mut part = name.to_owned();
         part.push(end);
         // Neither opened nor followed: to close what SQLite has open elsewhere in this process would let go of its locks.
@@ -367,6 +372,29 @@ mod tests {
         assert_eq!(names(folder.path()), ["state.db", "state.db-journal"], "it is another one");
         take(&file).unwrap().unwrap().give_back();
         assert_eq!(names(folder.path()), ["state.db"]);
+    }
+
+    /// Who could only read it could hold a lock of it.
+    #[test]
+    fn a_journal_is_for_those_alone_who_may_write_to_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("state.db");
+        fs::write(&file, "").unwrap();
+        mode(folder.path(), 0o1777);
+        for (of_file, of_journal) in [(0o600, 0o600), (0o644, 0o600), (0o664, 0o660), (0o666, 0o666), (0o640, 0o600)] {
+            mode(&file, of_file);
+            let taken = take(&file).unwrap().unwrap();
+            let data = fs::metadata(file::beside(&file, JOURNAL[0])).unwrap();
+            assert_eq!(data.mode() & 0o777, of_journal, "{of_file:o}");
+            taken.give_back();
+        }
+        let journal = file::beside(&file, JOURNAL[0]);
+        fs::write(&journal, "").unwrap();
+        let held = fs::File::open(&journal).unwrap();
+        held.lock().unwrap();
+        assert_eq!(take(&file).err().map(|error| error.kind()), Some(ErrorKind::Contended));
+        drop(held);
+        assert!(take(&file).unwrap().is_some());
     }
 
     /// Many at once, each of which sees that the name is taken when it reads.

@@ -2,12 +2,12 @@
 //! well: nothing of a request is sent before the server has greeted as one of HTTP/2 does.
 
 use super::{
-    frames::{END_HEADERS, END_STREAM, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, go_on},
+    frames::{DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, go_on},
     http,
     server::{Reply, Server},
 };
 use std::{
-    io::{Read, Write},
+    io::{self, Read, Write},
     net::{TcpListener, TcpStream},
     thread,
     time::Duration,
@@ -43,18 +43,18 @@ fn kinds(all: &[u8]) -> Vec<u8> {
 #[test]
 fn nothing_is_asked_of_a_server_that_does_not_greet() {
     // Lines as a server of such answers them, silence, and frames that are no greeting.
-    for (answer, flags, exit) in [
-        (&b"UNKNOWN_COMMAND\r\n"[..], &[][..], [1, 3]),
-        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", &[], [1, 3]),
-        (b"", &["--idle-timeout=300ms"], [1, 1]),
-        (b"\0\0\x08\x06\0\0\0\0\0whatever", &[], [1, 3]),
-        (b"\0\0\0\x04\x01\0\0\0\0", &[], [1, 3]),
+    for (answer, flags, exit, words) in [
+        (&b"UNKNOWN_COMMAND\r\n"[..], &[][..], 3, "the answer is not HTTP/2: frame with invalid size"),
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", &[], 3, "the answer is not HTTP/2"),
+        (b"", &["--idle-timeout=300ms"], 1, "no head of an answer"),
+        (b"\0\0\x08\x06\0\0\0\0\0whatever", &[], 3, "the answer is not HTTP/2"),
+        (b"\0\0\0\x04\x01\0\0\0\0", &[], 3, "the answer is not HTTP/2"),
     ] {
         let (place, all) = heard(answer);
         let outcome = http(&[&["--http2", "--max-attempts=1"], flags, &[&format!("http://{place}/?2t")]].concat());
-        assert!(exit.map(Some).contains(&outcome.code), "{answer:?}: {outcome:?}");
+        assert!(outcome.code == Some(exit) && outcome.stderr.contains(words), "{answer:?}: {outcome:?}");
         let all = all.join().unwrap();
-        let asked = kinds(&all).into_iter().find(|kind| ![SETTINGS, WINDOW_UPDATE, PING, 7].contains(kind));
+        let asked = kinds(&all).into_iter().find(|kind| ![SETTINGS, WINDOW_UPDATE, PING, GOAWAY].contains(kind));
         assert_eq!(asked, None, "{answer:?}: {all:?}");
     }
 }
@@ -88,11 +88,41 @@ fn a_redirect_says_no_lines_to_a_server_of_those() {
     assert!(!all.windows(9).any(|some| some == b"flush_all"), "{}", String::from_utf8_lossy(&all));
 }
 
+/// A server that starts anew, or has just ended: nothing was asked.
+#[test]
+fn a_post_that_was_not_asked_yet_is_sent_again() {
+    let settings = frame(SETTINGS, 0, 0, &[]);
+    let goodbye = frame(GOAWAY, 0, 0, &[0; 8]);
+    for greeting in [vec![], settings[..4].to_vec(), [&settings[..], &goodbye].concat()] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let said = greeting.clone();
+        let server = thread::spawn(move || -> io::Result<()> {
+            let (mut stream, _) = listener.accept()?;
+            stream.read_exact(&mut [0; 24])?;
+            stream.write_all(&said)?;
+            let _ = stream.read(&mut [0; 256])?;
+            drop(stream);
+            let (mut stream, _) = listener.accept()?;
+            stream.read_exact(&mut [0; 24])?;
+            stream.write_all(&frame(SETTINGS, 0, 0, &[]))?;
+            go_on(&mut stream, &[(DATA, END_STREAM)])?;
+            stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x88]))?;
+            let _ = stream.read(&mut [0; 64]);
+            Ok(())
+        });
+        let outcome = http(&["--http2", "--max-attempts=2", "--base=1ms", "-d", "x", &url]);
+        assert_eq!(outcome.code, Some(0), "{greeting:?}: {outcome:?}");
+        assert!(outcome.stderr.contains("the request never left"), "{greeting:?}: {outcome:?}");
+        server.join().unwrap().unwrap();
+    }
+}
+
 #[test]
 fn who_greets_late_is_asked_then() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let answers = |mut stream: TcpStream| -> std::io::Result<()> {
+    let answers = |mut stream: TcpStream| -> io::Result<()> {
         stream.read_exact(&mut [0; 24])?;
         thread::sleep(Duration::from_millis(100));
         // In two pieces.

@@ -37,6 +37,40 @@ fn a_success_may_leave_a_daemon() {
     Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
 }
 
+/// What is left may write to its verdict's file once more. Where others may write, one of them would take the name that is free then, for links to
+/// whatever the caller may write to.
+#[test]
+fn the_name_of_a_verdict_is_not_for_others_while_something_is_left() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let tmp = place.0.path().join("shared");
+    fs::create_dir(&tmp).unwrap();
+    for (mode, script, is_kept) in [
+        (0o1777, "sleep 43 >/dev/null 2>&1 & echo $! > pid; echo $RELENT_VERDICT > name", true),
+        (0o1777, "setsid sleep 43 >/dev/null 2>&1 & echo $! > pid; echo $RELENT_VERDICT > name", true),
+        (0o700, "sleep 43 >/dev/null 2>&1 & echo $! > pid; echo $RELENT_VERDICT > name", false),
+        (0o1777, "sleep 43 & echo $! > pid; echo $RELENT_VERDICT > name; exit 3", false),
+        (0o1777, "(exit 1) & echo $! > pid; echo $RELENT_VERDICT > name", false),
+    ] {
+        fs::set_permissions(&tmp, fs::Permissions::from_mode(mode)).unwrap();
+        for flags in [&["-q", "--max-attempts=1"][..], &["-q", "--max-attempts=1", "--lease=a", "--store=sqlite:s.db"]]
+        {
+            let outcome = place.outcome(place.command(&super::script_args(flags, script)).env("TMPDIR", &tmp));
+            assert!(matches!(outcome.code, Some(0 | 3)), "{script}: {outcome:?}");
+            let named = place.0.read("name");
+            let folder = Path::new(named.trim()).parent().unwrap();
+            assert_eq!(folder.exists(), is_kept, "{mode:o} {flags:?} {script}");
+            if is_kept {
+                assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
+                assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "{script}");
+                fs::remove_dir(folder).unwrap();
+            }
+            assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0, "{script}");
+            let _ = Command::new("kill").args(["-9", place.0.read("pid").trim()]).output().unwrap();
+        }
+    }
+}
+
 #[test]
 fn what_was_there_before_is_left_alone() {
     let place = Place::new();
@@ -49,6 +83,26 @@ fn what_was_there_before_is_left_alone() {
     let pid = place.0.read("pid");
     assert!(is_running(&pid));
     Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
+}
+
+/// As a shell that has something else beside: what it has started before writes nothing by a verdict's name.
+#[test]
+fn a_verdicts_name_is_kept_for_what_the_command_has_left_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let tmp = place.0.path().join("shared");
+    fs::create_dir(&tmp).unwrap();
+    fs::set_permissions(&tmp, fs::Permissions::from_mode(0o1777)).unwrap();
+    for (leaves, is_kept) in [("sleep 43 >/dev/null 2>&1 & echo $! > pid", true), ("echo > pid", false)] {
+        let script = format!("sleep 44 & echo $! > before; exec relent run -q --max-attempts 1 -- sh -c '{leaves}'");
+        let mut shell = tool("sh");
+        shell.args(["-c", &script]).current_dir(place.0.path()).env("TMPDIR", &tmp);
+        assert_eq!(shell.spawn().unwrap().wait().unwrap().code(), Some(0));
+        assert_eq!(fs::read_dir(&tmp).unwrap().count(), usize::from(is_kept), "{leaves}");
+        fs::read_dir(&tmp).unwrap().for_each(|left| fs::remove_dir(left.unwrap().path()).unwrap());
+        let pids = ["before", "pid"].map(|name| place.0.read(name).trim().to_owned());
+        Command::new("kill").arg("-9").args(pids.iter().filter(|pid| !pid.is_empty())).status().unwrap();
+    }
 }
 
 /// Who clears the environment is left alone there, and what they have started before is not.
