@@ -11,7 +11,7 @@
 mod mounted;
 mod place;
 
-pub(crate) use mounted::has_processes;
+pub(crate) use mounted::{has_processes, is_of_the_kernel};
 pub(crate) use place::{Place, folder_of, is_one};
 
 use crate::access;

@@ -11,7 +11,6 @@ use super::{
     lease::{Leased, Taken, Terms},
     mark::Mark,
     narrator::Narrator,
-    orphans,
     patterns::Patterns,
     plan::Plan,
     report::{End, Outcome, Report, Row},
@@ -32,7 +31,7 @@ use crate::{
     output, redact,
     talk::Fault,
 };
-use nix::{sys::signal::Signal, unistd::Pid};
+use nix::sys::signal::Signal;
 use relent::{Call, Decision, Outcome as Told, Policy, Reason, Timestamp, Verdict};
 use std::{
     ffi::OsString,
@@ -49,9 +48,7 @@ pub(super) struct Driver<'a> {
     /// How long all of it may take.
     pub(super) limit: Option<Duration>,
     pub(super) started: Instant,
-    /// Those children that there were before any attempt was made.
-    pub(super) children: Vec<Pid>,
-    /// Whether there were any.
+    /// Whether there were children before any attempt was made.
     pub(super) had_children: bool,
     pub(super) signals: &'a Signals,
     pub(super) starting: Starting,
@@ -494,9 +491,6 @@ impl Driver<'_> {
             exit,
             elapsed: self.started.elapsed(),
         });
-        if orphans::are_left(&self.children) {
-            self.verdicts.keep_name();
-        }
         // Somebody was at something whose end nobody knows: that stands.
         let has_run = has_run && !history.is_at_it;
         Finished { outcome, exit, has_run, output: history.output, unreported: reported.err() }

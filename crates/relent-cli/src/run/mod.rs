@@ -130,7 +130,6 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         mark: Mark::new(),
         limit,
         started,
-        children: children.unwrap_or_default(),
         had_children,
         signals: &signals,
         starting: Starting::new(signals.asked_to_end()),
@@ -138,7 +137,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
         patterns: Patterns { retry: args.failure.retry_on_output.clone(), until: args.failure.until_output.clone() },
         // A supervised service must be heard while it runs.
         stream: args.streams.stream || args.time.reset_after.is_some() || io::stdout().is_terminal(),
-        verdicts: VerdictFile::create().map_err(|error| {
+        verdicts: VerdictFile::create(children.unwrap_or_default()).map_err(|error| {
             let CannotRun { problem, hint, .. } = without_verdict_file(&error);
             Fault::new(problem).hint(hint)
         })?,

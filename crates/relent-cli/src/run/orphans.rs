@@ -60,11 +60,13 @@ mod here {
 
     const PEEK: WaitPidFlag = WaitPidFlag::WEXITED.union(WaitPidFlag::WNOHANG).union(WaitPidFlag::WNOWAIT);
 
-    /// Whether something lives on that has come since there were these children, once nobody waits for any of it.
+    /// Whether something lives on that has come since there were these children, as far as that is shown: else whether there is any.
     pub(in crate::run) fn are_left(before: &[Pid]) -> bool {
-        reap(&|_| false);
-        let is_new = |all: Vec<Pid>| all.iter().any(|pid| !before.contains(pid));
-        waitid(Id::All, PEEK) != Err(Errno::ECHILD) && (!are_listed() || all().map_or(true, is_new))
+        let lives = |pid: &Pid| !before.contains(pid) && waitid(Id::Pid(*pid), PEEK) == Ok(WaitStatus::StillAlive);
+        match are_listed() {
+            true => all().map_or(true, |all| all.iter().any(lives)),
+            false => waitid(Id::All, PEEK) != Err(Errno::ECHILD),
+        }
     }
 
     /// Our children, where they are listed; the leader of an attempt is one until it was waited for.

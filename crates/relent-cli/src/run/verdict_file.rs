@@ -3,20 +3,21 @@
 //! It stands in a folder of its own that nobody else can enter, and is reached through that folder's descriptor: whoever
 //! can write to the temporary folder can neither put another file in its place nor know its name beforehand.
 
-use super::said::Said;
+use super::{orphans, said::Said};
 use crate::outer::speaker;
 use nix::{
     dir::Dir,
     errno::Errno,
     fcntl::{AtFlags, OFlag, openat},
     sys::stat::{Mode, fchmod, fstat, fstatat},
-    unistd::{UnlinkatFlags, geteuid, unlinkat},
+    unistd::{Pid, UnlinkatFlags, geteuid, unlinkat},
 };
 use rustix::fs::{FlockOperation, flock};
 use std::{
     ffi::{CStr, CString},
     fs::{self, File, Permissions},
     io::{self, BufRead, BufReader, Read},
+    mem,
     os::{
         fd::AsFd,
         unix::fs::{FileExt, MetadataExt, PermissionsExt},
@@ -36,14 +37,15 @@ pub(super) struct VerdictFile {
     folder: PathBuf,
     /// Which of those that were made in this folder: each attempt has another, so that what an attempt before has left does not speak for it.
     nth: u64,
-    /// Whether the folder's name stays taken.
-    is_kept: bool,
+    /// Those children that there were before any attempt was made.
+    children: Vec<Pid>,
     /// It itself: what was said is read where it cannot be opened any more, too.
     file: File,
 }
 
 impl VerdictFile {
-    pub(super) fn create() -> io::Result<VerdictFile> {
+    /// For a run that has these children before it begins.
+    pub(super) fn create(children: Vec<Pid>) -> io::Result<VerdictFile> {
         // Who says something there follows no link.
         let all = tempfile::env::temp_dir();
         let all = all.canonicalize().unwrap_or(all);
@@ -63,7 +65,7 @@ impl VerdictFile {
             Ok((handle, file)) => {
                 // Cleaners of temporary folders leave alone what is locked (tmpfiles.d(5)), and a run may take weeks.
                 let _ = flock(&handle, FlockOperation::NonBlockingLockShared);
-                Ok(VerdictFile { handle, folder, nth: 1, is_kept: false, file })
+                Ok(VerdictFile { handle, folder, nth: 1, children, file })
             }
             Err(error) => {
                 // There is no file in it. What is not ours is not removed: by its name only an empty folder can be.
@@ -84,7 +86,7 @@ impl VerdictFile {
     /// There is no room for it.
     pub(super) fn renew(&mut self) -> io::Result<()> {
         if !self.is_there() {
-            *self = VerdictFile::create()?;
+            *self = VerdictFile::create(mem::take(&mut self.children))?;
             return Ok(());
         }
         self.remove_all();
@@ -107,11 +109,10 @@ impl VerdictFile {
         self.is_there().then(|| self.folder.join(name(self.nth)))
     }
 
-    /// Leaves the empty folder, where others could take its name: what is left of the run may write by that once more, and would follow
-    /// their links. A cleaner of temporary folders takes it away.
-    pub(super) fn keep_name(&mut self) {
+    /// Whether others could take the name of the folder, and what is left of the run may write by that once more: it would follow their links.
+    fn is_needed(&self) -> bool {
         let all = self.folder.parent().and_then(|all| fs::metadata(all).ok());
-        self.is_kept = all.is_some_and(|all| all.mode() & 0o022 != 0);
+        all.is_some_and(|all| all.mode() & 0o022 != 0) && orphans::are_left(&self.children)
     }
 
     fn is_there(&self) -> bool {
@@ -219,11 +220,12 @@ fn as_good_as_new(folder: &mut Dir) -> nix::Result<()> {
     if is_ours && is_empty { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// Removes the folder as well, if that is still there, has nothing else in it, and its name is not to be kept.
+/// Removes the folder as well, if that is still there, has nothing else in it, and its name is not needed. What is left then a cleaner of
+/// temporary folders takes away.
 impl Drop for VerdictFile {
     fn drop(&mut self) {
         self.remove_all();
-        if !self.is_kept && self.is_there() {
+        if self.is_there() && !self.is_needed() {
             let _ = fs::remove_dir(&self.folder);
         }
     }
@@ -264,7 +266,7 @@ mod tests {
     /// By the rules of tmpfiles.d(5): what somebody has locked is in use.
     #[test]
     fn cleaners_see_that_it_is_in_use() {
-        let file = VerdictFile::create().unwrap();
+        let file = VerdictFile::create(vec![]).unwrap();
         let folder = File::open(file.path().unwrap().parent().unwrap()).unwrap();
         assert!(flock(&folder, FlockOperation::NonBlockingLockExclusive).is_err());
         drop(file);
@@ -274,7 +276,7 @@ mod tests {
     /// A cleaner that asks for nothing but the age, or somebody who moves folders about.
     #[test]
     fn what_was_taken_away_is_made_anew_for_the_next_attempt() {
-        let mut file = VerdictFile::create().unwrap();
+        let mut file = VerdictFile::create(vec![]).unwrap();
         let first = file.path().unwrap().to_owned();
         file.renew().unwrap();
         assert_eq!(file.path().unwrap().parent(), first.parent(), "what is there stays");
@@ -296,7 +298,7 @@ mod tests {
     /// What is left of an attempt may speak while it is ended, and later where it could not be.
     #[test]
     fn what_was_said_too_late_is_not_of_the_next_attempt() {
-        let mut file = VerdictFile::create().unwrap();
+        let mut file = VerdictFile::create(vec![]).unwrap();
         let path = file.path().unwrap().to_owned();
         let speak = |path: &PathBuf| fs::write(path, "permanent\n").unwrap();
         let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -336,7 +338,7 @@ mod tests {
     /// In a temporary folder without the sticky bit.
     #[test]
     fn what_somebody_put_in_its_place_stays_as_it_is() {
-        let file = VerdictFile::create().unwrap();
+        let file = VerdictFile::create(vec![]).unwrap();
         let folder = file.path().unwrap().parent().unwrap().to_owned();
         let aside = folder.with_extension("aside");
         fs::rename(&folder, &aside).unwrap();
@@ -353,7 +355,7 @@ mod tests {
 
     #[test]
     fn what_relent_has_not_made_is_not_removed() {
-        let file = VerdictFile::create().unwrap();
+        let file = VerdictFile::create(vec![]).unwrap();
         let folder = file.path().unwrap().parent().unwrap().to_owned();
         fs::write(folder.join("important"), "kept").unwrap();
         fs::create_dir(folder.join("empty")).unwrap();
@@ -365,7 +367,7 @@ mod tests {
 
     #[test]
     fn the_last_line_counts() {
-        let verdict = VerdictFile::create().unwrap();
+        let verdict = VerdictFile::create(vec![]).unwrap();
         let path = verdict.path().unwrap().to_owned();
         assert_eq!(verdict.take(1).about(1), None);
         fs::write(&path, "transient\npermanent\n\n").unwrap();
@@ -381,7 +383,7 @@ mod tests {
     /// A loop in the command may have said the same again and again.
     #[test]
     fn the_last_line_counts_however_many_there_are() {
-        let verdict = VerdictFile::create().unwrap();
+        let verdict = VerdictFile::create(vec![]).unwrap();
         for (times, last) in [(500, "permanent\n"), (455, "permanent"), (1_700_000, "exit 1: permanent\n\n")] {
             fs::write(verdict.path().unwrap(), "transient\n".repeat(times) + last).unwrap();
             assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Permanent)), "{times}");
@@ -393,7 +395,7 @@ mod tests {
     /// However much is said, by ten thousand of a service that has many on their way.
     #[test]
     fn what_was_said_long_ago_stands() {
-        let verdict = VerdictFile::create().unwrap();
+        let verdict = VerdictFile::create(vec![]).unwrap();
         let others: String = (100..10_000)
             .map(|n| format!("exit 1-255 by 1.{n}: permanent\n\nexit 1-255 by 1.{n}: taken back\n"))
             .collect();
@@ -406,7 +408,7 @@ mod tests {
     /// A link, a named pipe, a file put in its place by a rename: none of them is believed or waited for.
     #[test]
     fn only_the_file_is_read() {
-        let verdict = VerdictFile::create().unwrap();
+        let verdict = VerdictFile::create(vec![]).unwrap();
         let path = verdict.path().unwrap().to_owned();
         let mode = fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o700);

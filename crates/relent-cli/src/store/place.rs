@@ -156,8 +156,9 @@ fn of_ours(url: String) -> Result<String, Fault> {
     }
 }
 
-/// What SQLite may take of memory, whatever a file says: some of the largest values, and what it keeps of a file's pages.
-const MOST_MEMORY: u64 = 128 << 20;
+/// What SQLite may take of memory, whatever a file says: one of the largest values, and what it keeps of a file's pages. The system's allocator makes up
+/// to four times as much of it, where it is for many short names.
+const MOST_MEMORY: u64 = 32 << 20;
 
 /// What a file's URL ends with that is to be refused as the database of another program whenever it is opened. It is not shown.
 const NO_OTHERS: &str = "others=no";
@@ -429,9 +430,10 @@ fn is_others(owner: u32) -> bool {
     owner != 0 && !access::is_own(owner)
 }
 
-/// Whether something is in a file of length 0, or may be later: such a one, as the kernel's log, may be waited for without end.
+/// Whether a file is the kernel's; or something is in one of length 0, or may be later: such a one may be waited for without end.
 fn is_made_as_it_is_read(file: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(file) {
+        Ok(data) if data.is_file() && links::is_of_the_kernel(file) => return Ok(true),
         Ok(data) if data.is_file() && data.len() == 0 => {}
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => return Ok(false),

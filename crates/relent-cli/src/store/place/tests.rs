@@ -297,7 +297,13 @@ fn what_is_opened_is_what_was_looked_at() {
 fn a_file_of_the_systems_is_no_store() {
     let why = alone(Path::new("/proc/version"), true).unwrap_err().to_string();
     assert_eq!(why, "it is a file of the system's, and no store");
+    // Those that have a length, too, and before they are opened: for some that does something.
+    for file in ["/sys/kernel/uevent_seqnum", "/sys/fs/cgroup/cgroup.procs", "/proc/self/comm"].map(Path::new) {
+        assert!(!file.exists() || links::is_of_the_kernel(file), "{file:?}");
+        assert!(!file.exists() || alone(file, true).is_err(), "{file:?}");
+    }
     let empty = tempfile::NamedTempFile::new().unwrap();
+    assert!(!links::is_of_the_kernel(empty.path()) && !links::is_of_the_kernel(Path::new("/dev/shm")));
     assert!(alone(empty.path(), true).is_ok(), "a file of nothing is one");
 }
 

@@ -45,7 +45,10 @@ fn a_command_of_another_user_is_said_at_once() {
     assert_eq!(output.status.code(), Some(125));
     assert!(is_running(pid), "it is left running");
     Command::new("kill").args(["-KILL", pid]).status().unwrap();
-    place.is_clean();
+    // It could have written its verdict: others do not get the name of the folder.
+    let kept: Vec<_> = fs::read_dir(place.0.path().join("tmp")).unwrap().flatten().collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    fs::remove_dir(kept[0].path()).unwrap();
 }
 
 /// What a failed attempt leaves to another user is said, and the next attempt starts.
