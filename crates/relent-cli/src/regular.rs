@@ -52,12 +52,16 @@ pub fn read(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// As [`read`], or there was something to say. What is no regular file, or was not there yet, is not opened.
+/// As [`read`], or there was something to say. What is no regular file, is the kernel's, or was not there yet, is not opened.
 pub(crate) fn read_unless(path: &Path, objects: &dyn Fn(&Step<'_>) -> Option<&'static str>) -> io::Result<File> {
     let place = links::follow(path, objects)?;
     // What has no path is found by the system.
-    let Some(place) = place else { return read(path) };
+    let Some(place) = place else {
+        is_kept(path)?;
+        return read(path);
+    };
     is_meant(place.found().ok_or(Errno::ENOENT)?.file_type(), Or::Nothing)?;
+    is_kept(&place.way())?;
     let file = open(OpenOptions::new().read(true), nix::libc::O_NOFOLLOW, &place.way())?;
     place.is_where_it_was(&file.metadata()?)?;
     check(file, Or::Nothing)
@@ -309,6 +313,11 @@ pub(crate) fn open(options: &mut OpenOptions, flags: i32, path: &Path) -> io::Re
 pub(crate) fn check(file: File, or: Or) -> io::Result<File> {
     is_meant(file.metadata()?.file_type(), or)?;
     Ok(file)
+}
+
+/// That a file is one that keeps what is in it: of others what is read is gone for who would have read it.
+fn is_kept(path: &Path) -> io::Result<()> {
+    if links::is_of_the_kernel(path) { Err(io::Error::other("it is a file of the system's")) } else { Ok(()) }
 }
 
 fn is_meant(kind: FileType, or: Or) -> io::Result<()> {

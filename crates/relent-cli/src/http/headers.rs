@@ -52,9 +52,15 @@ pub(super) fn add(headers: &mut HeaderMap, line: &str, from: &str) -> Result<(),
     if name == header::HOST && headers.contains_key(header::HOST) {
         return Err(Fault::new("the header host is given twice").hint("a request has one"));
     }
+    if headers.len() >= MOST_GIVEN {
+        return Err(Fault::new(format!("more than {MOST_GIVEN} headers are given")).hint("no server takes as many"));
+    }
     headers.append(name, value);
     Ok(())
 }
+
+/// The most headers that can be given, as many as are taken of an answer.
+const MOST_GIVEN: usize = 1000;
 
 /// Why a header cannot be given: what says where a message ends must be what is true, or the next reader sees another
 /// one (RFC 9112 11.2), and what is for somebody on the way is nobody else's.
@@ -100,6 +106,17 @@ mod tests {
         let accepts: Vec<_> = headers.get_all("accept").iter().collect();
         assert_eq!(accepts, ["text/plain", "a:b"]);
         assert_eq!(headers["x-empty"], "");
+    }
+
+    /// A table of headers has no room for tens of thousands, and says so by a panic.
+    #[test]
+    fn as_many_headers_can_be_given_as_are_taken() {
+        let lines = |count: usize| (0..count).map(|nth| format!("a{nth}: b")).collect::<Vec<_>>();
+        assert_eq!(resolve(&lines(MOST_GIVEN)).map(|headers| headers.len()).ok(), Some(MOST_GIVEN));
+        for count in [MOST_GIVEN + 1, 40_000] {
+            let fault = format!("{:?}", resolve(&lines(count)).unwrap_err());
+            assert!(fault.contains("more than 1000 headers are given"), "{fault}");
+        }
     }
 
     #[test]

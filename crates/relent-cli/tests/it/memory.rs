@@ -128,13 +128,16 @@ fn a_page_that_does_not_fit_is_refused_before_it_is_made() {
     assert!(ends[1].1.contains("hint: compare fewer policies at a time") && ends[7].0 == Some(0), "{ends:?}");
 }
 
-/// Each dot may make a table.
+/// Each dot may make a table, and so may a bracket.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_of_dots_takes_no_memory() {
-    let one = format!("{{{}=1}},", ["a"; 75].join("."));
-    let folder = Folder::new().file("dots.toml", &format!("a=[{}]", one.repeat(1_040_000 / one.len())));
-    for args in ["simulate --advice never dots.toml", "explain --policy dots.toml", "run --policy dots.toml -- true"] {
+    const ARGS: [&str; 3] =
+        ["simulate --advice never dots.toml", "explain --policy dots.toml", "run --policy dots.toml -- true"];
+    let dots = format!("{{{}=1}},", ["a"; 75].join("."));
+    for (one, args) in [dots.as_str(), "{a={b={}}},", "{a=1},"].into_iter().flat_map(|one| ARGS.map(|args| (one, args)))
+    {
+        let folder = Folder::new().file("dots.toml", &format!("a=[{}]", one.repeat(1_040_000 / one.len())));
         let limited = "ulimit -v 300000; exec \"$0\" $1";
         let command = Command::new("sh")
             .args(["-c", limited, env!("CARGO_BIN_EXE_relent"), args])
@@ -142,7 +145,7 @@ fn a_file_of_dots_takes_no_memory() {
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&command.stderr);
-        let is_told = stderr.starts_with("error: the file has more than 100000 dots\n --> dots.toml:1:");
+        let is_told = stderr.starts_with("error: the file has more than 50000 dots and brackets\n --> dots.toml:1:");
         assert!(
             is_told && command.status.code() == Some(125) && stderr.len() < 10_000,
             "{args}: {stderr:.300} {:?}",

@@ -39,12 +39,12 @@ pub(super) struct Taken {
     journal: OwnedFd,
 }
 
-/// Takes the name of a file's journal, where others may write. Where it cannot be opened, SQLite says why; where the caller may make nothing, the
-/// folder is somebody else's, who decides what is there.
+/// Takes the name of a file's journal, where others may write. Where the caller may make nothing, the folder is somebody else's, who decides what
+/// is there.
 ///
 /// # Errors
 ///
-/// There is one of a stranger's, or somebody keeps it locked.
+/// There is one of a stranger's, it cannot be opened, or somebody keeps it locked.
 #[cfg(target_os = "linux")]
 pub(super) fn take(file: &Path) -> Result<Option<Taken>, Error> {
     use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, openat};
@@ -69,10 +69,18 @@ pub(super) fn take(file: &Path) -> Result<Option<Taken>, Error> {
                 }
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(1)),
-                Err(_) => return Ok(None),
+                // Where there are no locks, nobody gives it back.
+                Err(_) if is_it(&folder, &name, &journal) => return make(file, JOURNAL).map(|_| None),
+                Err(_) => {}
             },
-            Err(Errno::NOENT) if may_write(folder_of(file)).is_ok() => {}
-            Err(_) => return Ok(None),
+            Err(_) if may_write(folder_of(file)).is_err() => return Ok(None),
+            Err(Errno::NOENT) => {}
+            // Somebody else may have taken it when it was given back.
+            Err(err) => {
+                let what = format!("the journal beside the store's file cannot be opened: {err}");
+                return Err(Error::new(ErrorKind::Refused, what)
+                    .hint("whose is it, and may one more file be open (ulimit -n)?"));
+            }
         }
     }
     Err(Error::new(ErrorKind::Contended, "somebody keeps the journal beside the store's file locked"))
@@ -395,6 +403,10 @@ mod tests {
         assert_eq!(take(&file).err().map(|error| error.kind()), Some(ErrorKind::Contended));
         drop(held);
         assert!(take(&file).unwrap().is_some());
+        // One that cannot be opened may be anybody's in a moment.
+        fs::remove_file(&journal).unwrap();
+        std::os::unix::fs::symlink("none", &journal).unwrap();
+        assert_eq!(take(&file).err().map(|error| error.kind()), Some(ErrorKind::Refused));
     }
 
     /// Many at once, each of which sees that the name is taken when it reads.

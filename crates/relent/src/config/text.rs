@@ -7,15 +7,15 @@ use toml::{
     de::{DeFloat, DeInteger, DeTable, DeValue},
 };
 
-/// The most dots of a text. Each may make a table, which takes 500 times as much memory as the dot and a letter.
-const MOST_DOTS: usize = 100_000;
+/// The most dots and brackets of a text. Each may make a table, which takes 500 times as much memory as that and a letter.
+const MOST_SIGNS: usize = 50_000;
 
 /// That the tables of a text do not take much more memory than it.
 pub(super) fn is_bounded(text: &str) -> Result<(), ConfigError> {
-    match text.match_indices('.').nth(MOST_DOTS) {
-        Some((at, dot)) => {
+    match text.match_indices(['.', '[', '{']).nth(MOST_SIGNS) {
+        Some((at, sign)) => {
             let hint = "each may make a table; leave out what is no setting";
-            Err(ConfigError::place(text, at..at + dot.len(), "the file has more than 100000 dots", hint))
+            Err(ConfigError::place(text, at..at + sign.len(), "the file has more than 50000 dots and brackets", hint))
         }
         None => Ok(()),
     }
@@ -65,17 +65,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_is_all_dots() {
-        let key = format!("[policy.read]\n{} = 1\n", vec!["a"; 75].join("."));
-        let text = |keys: usize| key.repeat(keys);
-        assert!(is_bounded(&text(MOST_DOTS / 75)).is_ok());
-        let long = text(MOST_DOTS / 75 + 1);
-        let error = tables(&long).unwrap_err();
-        assert_eq!(error.problem(), "the file has more than 100000 dots");
-        let line = long.lines().scan(0, |dots, line| {
-            *dots += line.matches('.').count();
-            Some(*dots)
-        });
-        assert_eq!(error.line(), line.into_iter().position(|dots| dots > MOST_DOTS).map(|nth| nth + 1));
+    fn no_text_is_all_dots_and_brackets() {
+        let dotted = format!("[policy.read]\n{} = 1\n", vec!["a"; 75].join("."));
+        for (line, signs) in [(dotted.as_str(), 76), ("[[a]]\n", 2), ("a = [{a = 1}, {}]\n", 3)] {
+            let text = |lines: usize| line.repeat(lines);
+            assert!(is_bounded(&text(MOST_SIGNS / signs)).is_ok(), "{line}");
+            let long = text(MOST_SIGNS / signs + 1);
+            let error = tables(&long).unwrap_err();
+            assert_eq!(error.problem(), "the file has more than 50000 dots and brackets", "{line}");
+            assert_eq!(error.line(), Some(long.lines().count()), "{line}");
+        }
     }
 }

@@ -506,3 +506,18 @@ fn a_later_flag_wins() {
     assert_eq!(verbose(&["-v", "-q"]), "");
     assert!(verbose(&["-v", "--consecutive", "3", "--consecutive", "1"]).contains("succeeded after 1 attempt"));
 }
+
+/// A link to what is gone once it is read, as the kernel's messages are, comes with a checkout.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_policy_file_that_is_the_systems_is_ignored_and_not_read() {
+    let place = Place::new();
+    let link = place.0.path().join("relent.toml");
+    for target in ["/proc/self/status", "/proc/version", "/sys/kernel/uevent_seqnum", "/proc/kmsg"] {
+        let _ = fs::remove_file(&link);
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        let outcome = place.outcome(&mut place.command(&["run", "--", "true"]));
+        let said = "relent: relent.toml, found in this folder, is ignored: it is a file of the system's\n";
+        assert_eq!((outcome.stderr.as_str(), outcome.code), (said, Some(0)), "{target}");
+    }
+}
