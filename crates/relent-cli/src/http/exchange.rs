@@ -302,17 +302,19 @@ async fn over_http2(
         // Where the connection ends before that, whoever sends is told.
         let _ = greeted.wait_for(|fate| fate.is_greeted).await;
     }
-    if let Err(error) = sender.ready().await {
-        return Err(Unanswered::Unsent(why(connection, error).await));
-    }
-    match sender.try_send_request(request).await {
-        Ok(answer) => Ok(answer),
-        // It comes back if nobody has taken it.
-        Err(mut error) => match error.take_message() {
-            Some(_) => Err(Unanswered::Unsent(why(connection, error.into_error()).await)),
-            None => Err(Unanswered::Broken(error.into_error())),
+    let unsent = match sender.ready().await {
+        Err(error) => error,
+        Ok(()) => match sender.try_send_request(request).await {
+            Ok(answer) => return Ok(answer),
+            // It comes back if nobody has taken it.
+            Err(mut error) => match error.take_message() {
+                None => return Err(Unanswered::Broken(error.into_error())),
+                Some(_) => error.into_error(),
+            },
         },
-    }
+    };
+    drop(sender);
+    Err(Unanswered::Unsent(why(connection, unsent).await))
 }
 
 /// Why nothing can be sent on a connection: it knows.

@@ -17,7 +17,6 @@ use std::{
     ffi::{CStr, CString},
     fs::{self, File, Permissions},
     io::{self, BufRead, BufReader, Read},
-    mem,
     os::{
         fd::AsFd,
         unix::fs::{FileExt, MetadataExt, PermissionsExt},
@@ -86,7 +85,7 @@ impl VerdictFile {
     /// There is no room for it.
     pub(super) fn renew(&mut self) -> io::Result<()> {
         if !self.is_there() {
-            *self = VerdictFile::create(mem::take(&mut self.children))?;
+            *self = VerdictFile::create(self.children.clone())?;
             return Ok(());
         }
         self.remove_all();
