@@ -5,6 +5,7 @@ use super::{
     beside::Beside,
     exchange::{Asked, Place, USER_AGENT, Unanswered, exchange},
     failure::{self, Broken, Led, Way},
+    greeting::Turn,
     idle::Pulse,
     linger::Stream,
     proxy::{self, Proxies},
@@ -44,6 +45,8 @@ pub(super) struct Client {
     hop: RefCell<Option<(Url, Led)>>,
     /// Where the connection under way is read.
     beside: RefCell<Option<Beside>>,
+    /// Whether the request that is under way waits to be sent.
+    turn: RefCell<Turn>,
     /// Which proxy leads where.
     proxies: Proxies,
     resolver: Resolver,
@@ -120,6 +123,7 @@ impl Recipe {
             home,
             hop: RefCell::default(),
             beside: RefCell::default(),
+            turn: RefCell::default(),
             proxies,
             resolver,
             http2_alone,
@@ -177,6 +181,7 @@ impl Client {
             to_proxy: proxy.and_then(proxy::authorization),
             http2_alone: self.http2_alone,
             pulse: pulse.clone(),
+            turn: self.turn.borrow().clone(),
         })
     }
 
@@ -196,7 +201,8 @@ impl Client {
     /// The way to `url`, as far as it has come.
     pub(super) fn way<'a>(&'a self, url: &'a Url, led: Led) -> Way<'a> {
         let (connected, http2_alone) = (self.watch.is_connected(), self.http2_alone);
-        Way { url, led, connected, http2_alone, proxies: &self.proxies }
+        let is_unasked = self.turn.borrow().is_given_up();
+        Way { url, led, connected, is_unasked, http2_alone, proxies: &self.proxies }
     }
 
     /// What has become of the request that is under way when its time is over; `first` is where the call goes.
@@ -219,6 +225,7 @@ impl Client {
         self.hop.replace(Some((url.clone(), led)));
         let proxy = self.proxies.to(url)?;
         self.watch.reset();
+        self.turn.take();
         self.resolver.connects_to(url, proxy);
         Ok(())
     }

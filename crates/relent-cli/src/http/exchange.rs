@@ -3,6 +3,7 @@
 
 use super::{
     frames::Frames,
+    greeting::Turn,
     idle::Pulse,
     linger::Stream,
     patient::{Course, Fate, Patient, Speaks},
@@ -189,6 +190,8 @@ pub(super) struct Asked {
     pub(super) http2_alone: bool,
     /// Beats when something of it is taken.
     pub(super) pulse: Pulse,
+    /// Whether it waits to be sent.
+    pub(super) turn: Turn,
 }
 
 /// There is no answer.
@@ -232,7 +235,7 @@ pub(super) fn is_too_large(headers: &HeaderMap) -> bool {
 
 /// Makes the connection, and asks.
 pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
-    let Asked { client, url, request, to_proxy, http2_alone, pulse } = asked;
+    let Asked { client, url, request, to_proxy, http2_alone, pulse, turn } = asked;
     let length = request.body().size_hint().lower();
     let (is_made, is_long) = (request.body().is_end_stream().into(), length > ONE_FRAME);
     let course = Arc::new(Course { is_made, is_long, pulse, ..Course::default() });
@@ -255,7 +258,7 @@ pub(super) async fn exchange(asked: Asked) -> Result<Response, Unanswered> {
         *request.uri_mut() = uri;
         let (stream, told) = Patient::new(made.stream, Speaks::Http2(Frames::default()), course.clone());
         // What TLS has agreed on is spoken there.
-        let greeted = (!made.about.is_negotiated_h2()).then(|| told.clone());
+        let greeted = (!made.about.is_negotiated_h2()).then(|| (told.clone(), turn));
         (over_http2(stream, request, greeted).await, told)
     } else {
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
@@ -292,15 +295,20 @@ async fn over_http1(stream: Patient, request: Request<Handed>) -> hyper::Result<
 async fn over_http2(
     stream: Patient,
     request: Request<Handed>,
-    greeted: Option<watch::Receiver<Fate>>,
+    greeted: Option<(watch::Receiver<Fate>, Turn)>,
 ) -> Result<http::Response<Incoming>, Unanswered> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     let builder = builder.max_header_list_size(MOST_HEADER_BYTES).max_send_buf_size(MOST_SENT);
     let (mut sender, connection) = builder.handshake(stream).await.map_err(Unanswered::Unsent)?;
     let connection = tokio::spawn(connection);
-    if let Some(mut greeted) = greeted {
+    if let Some((mut greeted, turn)) = greeted {
+        turn.waits();
         // Where the connection ends before that, whoever sends is told.
         let _ = greeted.wait_for(|fate| fate.is_greeted).await;
+        if !turn.comes() {
+            // Whoever has given it up ends this, too.
+            std::future::pending::<()>().await;
+        }
     }
     let unsent = match sender.ready().await {
         Err(error) => error,

@@ -141,6 +141,8 @@ pub(super) struct Way<'a> {
     pub(super) led: Led,
     /// A connection was made.
     pub(super) connected: bool,
+    /// The server had not greeted, and nothing was asked.
+    pub(super) is_unasked: bool,
     /// HTTP/2 is spoken without having been agreed on.
     pub(super) http2_alone: bool,
     /// The proxies that may stand on it.
@@ -173,7 +175,7 @@ impl Way<'_> {
 
     /// Whether a failure may have come after the request was sent. What a redirect led away from was sent before.
     fn finish(&self, mut failure: Failure, was_refused: bool) -> Broken {
-        failure.left = failure.left || self.led.by_a_redirect || (self.connected && !was_refused);
+        failure.left = !self.is_unasked && (failure.left || self.connected && !was_refused) || self.led.by_a_redirect;
         Broken::Failed(Box::new(failure))
     }
 }

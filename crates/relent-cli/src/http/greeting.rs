@@ -1,6 +1,36 @@
 //! Whether the other side speaks HTTP/2. A server of that begins with a frame of its settings (RFC 9113, 3.4); what comes of one that takes lines for
 //! commands is something else. Before it is known, nothing is said that a server somewhere else has chosen: what is encoded can be any lines.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
+
+/// Whether a request waits for the server's greeting: who gives it up by then knows that nothing of it is sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turn(Arc<AtomicU8>);
+
+impl Turn {
+    const FREE: u8 = 0;
+    const WAITS: u8 = 1;
+    const OVER: u8 = 2;
+
+    /// The request waits from now on.
+    pub(super) fn waits(&self) {
+        self.0.store(Turn::WAITS, Ordering::SeqCst);
+    }
+
+    /// It waits no more: whether it may be sent.
+    pub(super) fn comes(&self) -> bool {
+        self.0.compare_exchange(Turn::WAITS, Turn::FREE, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// It is not to be sent any more, if it still waits: whether it did.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.0.compare_exchange(Turn::WAITS, Turn::OVER, Ordering::SeqCst, Ordering::SeqCst) != Err(Turn::FREE)
+    }
+}
+
 /// What came of the first frame's head.
 #[derive(Debug, Default)]
 pub(super) struct Greeting(Vec<u8>);
@@ -25,6 +55,17 @@ impl Greeting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_given_up_before_its_turn_is_not_sent() {
+        let turn = Turn::default();
+        assert!(!turn.is_given_up(), "it waits for nobody");
+        turn.waits();
+        assert!(turn.comes() && !turn.is_given_up());
+        let turn = Turn::default();
+        turn.waits();
+        assert!(turn.is_given_up() && turn.is_given_up() && !turn.comes());
+    }
 
     #[test]
     fn settings_are_a_greeting_in_whatever_pieces_they_come() {

@@ -145,7 +145,7 @@ fn a_file_of_dots_takes_no_memory() {
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&command.stderr);
-        let is_told = stderr.starts_with("error: the file has more than 50000 dots and brackets\n --> dots.toml:1:");
+        let is_told = stderr.starts_with("error: the file has more than 100000 dots and brackets\n --> dots.toml:1:");
         assert!(
             is_told && command.status.code() == Some(125) && stderr.len() < 10_000,
             "{args}: {stderr:.300} {:?}",

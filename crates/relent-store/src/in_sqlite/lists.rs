@@ -32,6 +32,22 @@ const REST: u16 = 32;
 /// What an entry has for a number that is about nobody by number.
 const NO_NUMBER: u32 = u32::MAX;
 
+/// Whom a part is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum For {
+    /// All whom the file is for.
+    All,
+    /// Those of them alone who may write to the file.
+    Writers,
+}
+
+impl For {
+    /// What is left to whom the file gives these rights.
+    fn of(self, rights: u16) -> u16 {
+        if self == For::Writers && rights & 2 == 0 { 0 } else { rights }
+    }
+}
+
 /// Whose something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Whose {
@@ -57,15 +73,15 @@ pub(super) fn is_on(file: &Path) -> bool {
 
 /// Whether a part has the list that it should have: none if the file has none. `part` is open to be looked at.
 pub(super) fn is_well(part: &OwnedFd, file: &Path, of_file: &Stat) -> bool {
-    read_of(part) == wanted(part, file, of_file)
+    read_of(part) == wanted(part, file, of_file, For::All)
 }
 
 /// Gives a part the list that it should have, which says what its mode is; one without any gets this mode, when that of its folder is gone:
 /// what others may do would be the most for all of that list.
-pub(super) fn give(part: &OwnedFd, file: &Path, of_file: &Stat, mode: Mode) {
+pub(super) fn give(part: &OwnedFd, file: &Path, of_file: &Stat, mode: Mode, whom: For) {
     // By its descriptor, which neither `fsetxattr` nor `fchmod` takes.
     let name = by_number(part);
-    if let Some(list) = wanted(part, file, of_file) {
+    if let Some(list) = wanted(part, file, of_file, whom) {
         let _ = setxattr(&name, NAME, &list, XattrFlags::empty());
         return;
     }
@@ -75,9 +91,9 @@ pub(super) fn give(part: &OwnedFd, file: &Path, of_file: &Stat, mode: Mode) {
     }
 }
 
-fn wanted(part: &OwnedFd, file: &Path, of_file: &Stat) -> Option<Vec<u8>> {
+fn wanted(part: &OwnedFd, file: &Path, of_file: &Stat, whom: For) -> Option<Vec<u8>> {
     let of_part = statat(part, "", AtFlags::EMPTY_PATH).ok()?;
-    of_part_by(&read(file)?, Whose::of(of_file), Whose::of(&of_part))
+    of_part_by(&read(file)?, Whose::of(of_file), Whose::of(&of_part), whom)
 }
 
 fn by_number(part: &OwnedFd) -> PathBuf {
@@ -100,7 +116,7 @@ fn read(file: &Path) -> Option<Vec<u8>> {
 
 /// By a file's list, that of a part of somebody else's: the file's owner and group are named there, and nobody may do more with it than with
 /// the file.
-fn of_part_by(list: &[u8], file: Whose, part: Whose) -> Option<Vec<u8>> {
+fn of_part_by(list: &[u8], file: Whose, part: Whose, whom: For) -> Option<Vec<u8>> {
     let entries: Vec<(u16, u16, u32)> = list
         .strip_prefix(&VERSION)?
         .chunks_exact(8)
@@ -110,11 +126,11 @@ fn of_part_by(list: &[u8], file: Whose, part: Whose) -> Option<Vec<u8>> {
         })
         .collect();
     let rights = |tag: u16| entries.iter().find(|entry| entry.0 == tag).map(|entry| entry.1);
-    let (owner, rest, most) = (rights(OWNER)?, rights(REST)?, rights(MASK).unwrap_or(6));
-    let group = rights(GROUP_OF_IT)? & most;
+    let (owner, rest, most) = (rights(OWNER)?, whom.of(rights(REST)?), rights(MASK).unwrap_or(6));
+    let group = whom.of(rights(GROUP_OF_IT)? & most);
     let named = |tag: u16| -> BTreeMap<u32, u16> {
         let of_tag = entries.iter().filter(|entry| entry.0 == tag);
-        of_tag.map(|&(_, rights, number)| (number, rights & most)).collect()
+        of_tag.map(|&(_, rights, number)| (number, whom.of(rights & most))).collect()
     };
     let (mut users, mut groups) = (named(USER), named(GROUP));
     if file.user != part.user {
@@ -192,7 +208,7 @@ pub(super) mod tests {
             (MASK, 4, no),
             (REST, 0, no),
         ];
-        assert_eq!(of_part_by(&of_file, file, file), Some(list(&same)));
+        assert_eq!(of_part_by(&of_file, file, file, For::All), Some(list(&same)));
         let of_friends = [
             (OWNER, 6, no),
             (USER, 6, 7),
@@ -204,9 +220,41 @@ pub(super) mod tests {
             (MASK, 6, no),
             (REST, 0, no),
         ];
-        assert_eq!(of_part_by(&of_file, file, of_a_friend), Some(list(&of_friends)));
+        assert_eq!(of_part_by(&of_file, file, of_a_friend, For::All), Some(list(&of_friends)));
         for none in [&b""[..], &VERSION, &[1, 0, 0, 0], &of_file[1..]] {
-            assert_eq!(of_part_by(none, file, of_a_friend), None, "{none:?}");
+            assert_eq!(of_part_by(none, file, of_a_friend, For::All), None, "{none:?}");
+        }
+    }
+
+    /// Who could only read it could lock it.
+    #[test]
+    fn a_journal_is_for_nobody_who_may_only_read_the_file() {
+        let no = NO_NUMBER;
+        let file = Whose { user: 7, group: 70 };
+        let of_file = |most: u16| {
+            list(&[
+                (OWNER, 6, no),
+                (USER, 4, 8),
+                (USER, 6, 9),
+                (GROUP_OF_IT, 4, no),
+                (GROUP, 6, 60),
+                (MASK, most, no),
+                (REST, 4, no),
+            ])
+        };
+        let of_journal = |rights: u16| {
+            list(&[
+                (OWNER, 6, no),
+                (USER, 0, 8),
+                (USER, rights, 9),
+                (GROUP_OF_IT, 0, no),
+                (GROUP, rights, 60),
+                (MASK, rights, no),
+                (REST, 0, no),
+            ])
+        };
+        for (most, rights) in [(6, 6), (4, 0)] {
+            assert_eq!(of_part_by(&of_file(most), file, file, For::Writers), Some(of_journal(rights)), "{most}");
         }
     }
 }

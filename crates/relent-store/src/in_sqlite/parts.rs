@@ -233,9 +233,10 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
     };
     let Ok(of_file) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(true) };
     for end in ends {
+        // Who could only read a journal could lock it, and nobody else would get it then.
+        let whom = if JOURNAL.contains(end) { lists::For::Writers } else { lists::For::All };
         let mut of_file = of_file;
-        if JOURNAL.contains(end) {
-            // Who could only read it could lock it, and nobody else would get it then.
+        if whom == lists::For::Writers {
             of_file.st_mode &= !0o044 | (of_file.st_mode & 0o022) << 1;
         }
         let mut part = name.to_owned();
@@ -253,7 +254,7 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         if is_as_made {
             let mode = give_group(&there, of_part.st_gid, &of_file);
             // While it is the caller's: to change what is somebody else's takes more than to give it away (CAP_FOWNER).
-            lists::give(&there, file, &of_file, mode);
+            lists::give(&there, file, &of_file, mode, whom);
             if ours == 0 && of_part.st_uid != of_file.st_uid {
                 let _ = chownat(&there, "", Some(Uid::from_raw(of_file.st_uid)), None, AtFlags::EMPTY_PATH);
             }
@@ -295,7 +296,7 @@ pub(super) fn give(file: &Path, ends: &[&str]) {
         if is_well || !is_ours || !is_open_here(data.st_dev, data.st_ino) {
             continue;
         }
-        lists::give(&part, file, &of_file, give_group(&part, data.st_gid, &of_file));
+        lists::give(&part, file, &of_file, give_group(&part, data.st_gid, &of_file), lists::For::All);
     }
 }
 

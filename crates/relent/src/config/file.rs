@@ -111,7 +111,7 @@ impl Config {
     }
 
     /// That a text may be taken apart as TOML, for who does so before it is [parsed](Config::parse): a megabyte of keys such as
-    /// `a.a.a` takes half a gigabyte. A text of policies has 50,000 dots and brackets (`[`, `{`) at most.
+    /// `a.a.a` takes half a gigabyte. A text of policies has 100,000 dots and brackets (`[`, `{`) at most.
     ///
     /// # Errors
     ///

@@ -8,14 +8,14 @@ use toml::{
 };
 
 /// The most dots and brackets of a text. Each may make a table, which takes 500 times as much memory as that and a letter.
-const MOST_SIGNS: usize = 50_000;
+const MOST_SIGNS: usize = 100_000;
 
 /// That the tables of a text do not take much more memory than it.
 pub(super) fn is_bounded(text: &str) -> Result<(), ConfigError> {
     match text.match_indices(['.', '[', '{']).nth(MOST_SIGNS) {
         Some((at, sign)) => {
             let hint = "each may make a table; leave out what is no setting";
-            Err(ConfigError::place(text, at..at + sign.len(), "the file has more than 50000 dots and brackets", hint))
+            Err(ConfigError::place(text, at..at + sign.len(), "the file has more than 100000 dots and brackets", hint))
         }
         None => Ok(()),
     }
@@ -72,7 +72,7 @@ mod tests {
             assert!(is_bounded(&text(MOST_SIGNS / signs)).is_ok(), "{line}");
             let long = text(MOST_SIGNS / signs + 1);
             let error = tables(&long).unwrap_err();
-            assert_eq!(error.problem(), "the file has more than 50000 dots and brackets", "{line}");
+            assert_eq!(error.problem(), "the file has more than 100000 dots and brackets", "{line}");
             assert_eq!(error.line(), Some(long.lines().count()), "{line}");
         }
     }

@@ -118,6 +118,34 @@ fn a_post_that_was_not_asked_yet_is_sent_again() {
     }
 }
 
+/// As a server that is stopped, or one with nobody behind it.
+#[test]
+fn a_post_to_who_does_not_greet_in_time_is_sent_again() {
+    for limit in ["--attempt-timeout=200ms", "--idle-timeout=200ms"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let server = thread::spawn(move || -> io::Result<()> {
+            let (mut silent, _) = listener.accept()?;
+            let (mut stream, _) = listener.accept()?;
+            let mut all = vec![];
+            // It was given up; what it says then brings no request.
+            let _ = silent.write_all(&frame(SETTINGS, 0, 0, &[]));
+            let _ = silent.read_to_end(&mut all);
+            assert!(!kinds(&all).contains(&HEADERS), "{all:?}");
+            stream.read_exact(&mut [0; 24])?;
+            stream.write_all(&frame(SETTINGS, 0, 0, &[]))?;
+            go_on(&mut stream, &[(DATA, END_STREAM)])?;
+            stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x88]))?;
+            let _ = stream.read(&mut [0; 64]);
+            Ok(())
+        });
+        let outcome = http(&["--http2", "--max-attempts=2", "--base=1ms", limit, "-d", "x", &url]);
+        assert_eq!(outcome.code, Some(0), "{limit}: {outcome:?}");
+        assert!(outcome.stderr.contains("the request never left"), "{limit}: {outcome:?}");
+        server.join().unwrap().unwrap();
+    }
+}
+
 #[test]
 fn who_greets_late_is_asked_then() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
