@@ -201,7 +201,7 @@ impl Client {
     /// The way to `url`, as far as it has come.
     pub(super) fn way<'a>(&'a self, url: &'a Url, led: Led) -> Way<'a> {
         let (connected, http2_alone) = (self.watch.is_connected(), self.http2_alone);
-        let is_unasked = self.turn.borrow().is_given_up();
+        let is_unasked = self.turn.borrow().give_up();
         Way { url, led, connected, is_unasked, http2_alone, proxies: &self.proxies }
     }
 

@@ -26,7 +26,7 @@ impl Turn {
     }
 
     /// It is not to be sent any more, if it still waits: whether it did.
-    pub(super) fn is_given_up(&self) -> bool {
+    pub(super) fn give_up(&self) -> bool {
         self.0.compare_exchange(Turn::WAITS, Turn::OVER, Ordering::SeqCst, Ordering::SeqCst) != Err(Turn::FREE)
     }
 }
@@ -57,14 +57,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_up_before_its_turn_is_not_sent() {
+    fn what_give_up_before_its_turn_is_not_sent() {
         let turn = Turn::default();
-        assert!(!turn.is_given_up(), "it waits for nobody");
+        assert!(!turn.give_up(), "it waits for nobody");
         turn.waits();
-        assert!(turn.comes() && !turn.is_given_up());
+        assert!(turn.comes() && !turn.give_up());
         let turn = Turn::default();
         turn.waits();
-        assert!(turn.is_given_up() && turn.is_given_up() && !turn.comes());
+        assert!(turn.give_up() && turn.give_up() && !turn.comes());
     }
 
     #[test]

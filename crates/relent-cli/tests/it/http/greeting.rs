@@ -2,7 +2,7 @@
 //! well: nothing of a request is sent before the server has greeted as one of HTTP/2 does.
 
 use super::{
-    frames::{DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, go_on},
+    frames::{DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, go_on, listen},
     http,
     server::{Reply, Server},
 };
@@ -10,7 +10,6 @@ use std::{
     io::{self, Read, Write},
     net::{TcpListener, TcpStream},
     thread,
-    time::Duration,
 };
 
 /// All that a client says to a server that answers so.
@@ -88,6 +87,14 @@ fn a_redirect_says_no_lines_to_a_server_of_those() {
     assert!(!all.windows(9).any(|some| some == b"flush_all"), "{}", String::from_utf8_lossy(&all));
 }
 
+/// Greets, and answers a request with a body.
+fn answers(mut stream: TcpStream) -> io::Result<()> {
+    listen(&mut stream, &[(DATA, END_STREAM)])?;
+    stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x88]))?;
+    let _ = stream.read(&mut [0; 64]);
+    Ok(())
+}
+
 /// A server that starts anew, or has just ended: nothing was asked.
 #[test]
 fn a_post_that_was_not_asked_yet_is_sent_again() {
@@ -103,13 +110,8 @@ fn a_post_that_was_not_asked_yet_is_sent_again() {
             stream.write_all(&said)?;
             let _ = stream.read(&mut [0; 256])?;
             drop(stream);
-            let (mut stream, _) = listener.accept()?;
-            stream.read_exact(&mut [0; 24])?;
-            stream.write_all(&frame(SETTINGS, 0, 0, &[]))?;
-            go_on(&mut stream, &[(DATA, END_STREAM)])?;
-            stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x88]))?;
-            let _ = stream.read(&mut [0; 64]);
-            Ok(())
+            let (stream, _) = listener.accept()?;
+            answers(stream)
         });
         let outcome = http(&["--http2", "--max-attempts=2", "--base=1ms", "-d", "x", &url]);
         assert_eq!(outcome.code, Some(0), "{greeting:?}: {outcome:?}");
@@ -126,18 +128,13 @@ fn a_post_to_who_does_not_greet_in_time_is_sent_again() {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let server = thread::spawn(move || -> io::Result<()> {
             let (mut silent, _) = listener.accept()?;
-            let (mut stream, _) = listener.accept()?;
+            let (stream, _) = listener.accept()?;
             let mut all = vec![];
             // It was given up; what it says then brings no request.
             let _ = silent.write_all(&frame(SETTINGS, 0, 0, &[]));
             let _ = silent.read_to_end(&mut all);
             assert!(!kinds(&all).contains(&HEADERS), "{all:?}");
-            stream.read_exact(&mut [0; 24])?;
-            stream.write_all(&frame(SETTINGS, 0, 0, &[]))?;
-            go_on(&mut stream, &[(DATA, END_STREAM)])?;
-            stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x88]))?;
-            let _ = stream.read(&mut [0; 64]);
-            Ok(())
+            answers(stream)
         });
         let outcome = http(&["--http2", "--max-attempts=2", "--base=1ms", limit, "-d", "x", &url]);
         assert_eq!(outcome.code, Some(0), "{limit}: {outcome:?}");
@@ -152,12 +149,17 @@ fn who_greets_late_is_asked_then() {
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let answers = |mut stream: TcpStream| -> io::Result<()> {
         stream.read_exact(&mut [0; 24])?;
-        thread::sleep(Duration::from_millis(100));
+        // All that a client says before: its settings, and how much it takes.
+        for _ in 0..2 {
+            let mut head = [0; 9];
+            stream.read_exact(&mut head)?;
+            assert!([SETTINGS, WINDOW_UPDATE].contains(&head[3]), "{head:?}");
+            stream.read_exact(&mut vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize])?;
+        }
         // In two pieces.
+        stream.set_nodelay(true)?;
         let greeting = frame(SETTINGS, 0, 0, &[]);
         stream.write_all(&greeting[..4])?;
-        stream.flush()?;
-        thread::sleep(Duration::from_millis(20));
         stream.write_all(&greeting[4..])?;
         go_on(&mut stream, &[(HEADERS, END_STREAM)])?;
         stream.write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x88]))?;
