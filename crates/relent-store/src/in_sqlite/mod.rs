@@ -17,6 +17,7 @@ mod fences;
 mod file;
 #[cfg(test)]
 mod hostile;
+mod journal;
 #[cfg(target_os = "linux")]
 mod lists;
 mod names;

@@ -8,7 +8,7 @@
 //! nothing of what is in the old ones. The last who closes the file writes what the log has into it, though its name is gone, and
 //! removes both names; so each lets go of it, and opens it again when neither names what it did.
 
-use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, parts, schema};
+use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, journal, parts, schema};
 use crate::{Error, ErrorKind, settings::missing};
 use rusqlite::{Connection, OpenFlags};
 use std::{
@@ -213,7 +213,7 @@ const SOON: Duration = Duration::from_millis(10);
 /// A file of which nothing is read yet.
 pub(super) struct Unread {
     pub(super) conn: Connection,
-    journal: Option<parts::Taken>,
+    journal: Option<journal::Taken>,
 }
 
 /// Opens a file, and looks at it once more before something is read. What SQLite will open beside it is there then, if
@@ -222,7 +222,7 @@ fn open(settings: &SqliteSettings, path: &Path, how: OpenFlags) -> Result<Unread
     parts::shut_nobody_out(path, settings)?;
     let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
     make(settings, path, parts::LOG)?;
-    let journal = if is_to_stay_empty(settings, &real) { None } else { parts::take(&real)? };
+    let journal = if is_to_stay_empty(settings, &real) { None } else { journal::take(&real)? };
     let conn = connection(settings, path, how)?;
     file::look(path, settings)?;
     Ok(Unread { conn, journal })
