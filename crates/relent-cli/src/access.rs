@@ -189,16 +189,18 @@ fn is_open(folder: &Metadata, path: &Path) -> bool {
 }
 
 /// What others may do with a file of ours to which somebody may have given its name, in a folder like `/tmp`: no more than with a new one,
-/// and a group that a new one would not get no more than everybody.
+/// and for a group that a new one would not get, and everybody, what both have.
 pub(crate) fn anew(file: &Metadata, folder: &Metadata) -> u32 {
     let of_new_ones = if folder.mode() & 0o2000 != 0 { folder.gid() } else { getegid().as_raw() };
     let mode = file.mode() & 0o777 & !mask();
-    if is_same_group(file.gid(), of_new_ones) { mode } else { as_everybody(mode) }
+    if is_same_group(file.gid(), of_new_ones) { mode } else { without_group(mode) }
 }
 
-/// Permissions by which the group may do no more than everybody.
-pub(crate) fn as_everybody(mode: u32) -> u32 {
-    mode & (0o7707 | (mode & 0o007) << 3)
+/// Permissions of a file that loses its group: nobody but the owner may do more than both that group and everybody could. Who is in it may
+/// have been shut out.
+pub(crate) fn without_group(mode: u32) -> u32 {
+    let left = mode & mode >> 3 & 0o007;
+    mode & 0o7700 | left << 3 | left
 }
 
 /// What new files are not allowed. Where the system does not tell, it is asked by setting it.

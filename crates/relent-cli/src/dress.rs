@@ -52,11 +52,11 @@ impl Dress {
         }
         let _undisturbed = Undisturbed::begin();
         let has_all = self.put_on(new_one(place)?.as_file())?;
-        Ok(!has_all && access::as_everybody(self.mode) != self.mode)
+        Ok(!has_all && access::without_group(self.mode) != self.mode)
     }
 
-    /// Dresses a file that was just made, for nobody else until then. Whether all is as it was to be: without the group, its own
-    /// may do no more than everybody, and permissions that cannot be changed are what the file system says of what is made for one alone.
+    /// Dresses a file that was just made, for nobody else until then. Whether all is as it was to be: without the group, nobody
+    /// but the owner may do more than both that and everybody could, and permissions that cannot be changed are what the file system says of what is made for one alone.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Dress {
             && !access::is_same_group(made.gid(), group)
             && fchown(file, None, Some(group.into())).is_err()
         {
-            (mode, has_group) = (access::as_everybody(mode), false);
+            (mode, has_group) = (access::without_group(mode), false);
         }
         // While it is ours: to change the permissions of somebody else's takes more than to give it away (CAP_FOWNER).
         unless_it_is_not_let(file.set_permissions(Permissions::from_mode(mode)))?;

@@ -1,7 +1,7 @@
 //! What the `relent run` around this call is told of it, while it is under way and when it has ended: so that nothing is begun anew that may not
 //! be done twice, or sooner than a server has asked, whatever ends us.
 
-use super::{client, narrator::Narrator, stop::Stop};
+use super::{exchange, narrator::Narrator, stop::Stop};
 use crate::{
     outer::{self, Untold},
     talk::{self, Fault, plain},
@@ -109,15 +109,14 @@ impl Above {
 
     /// At the very end: until then somebody may kill us.
     pub(super) fn ends(&self, end: Ending, exit: u8, may_begin_anew: bool) {
+        let is_from_outside = matches!(end, Ending::Signal | Ending::OutOfTime);
+        if is_from_outside && self.stands.get() && !exchange::has_begun() && !self.is_over.get() {
+            outer::was_not_begun();
+            self.stands.set(false);
+        }
         let stands = self.stands.get();
         match end {
-            Ending::Signal => {
-                outer::was_ended();
-                if stands && !client::has_connected() && !self.is_over.get() {
-                    outer::was_not_begun();
-                }
-                return;
-            }
+            Ending::Signal => return outer::was_ended(),
             Ending::Done => return outer::take_all_back(stands),
             Ending::ReaderGone => outer::wait_to_be_ended(stands),
             Ending::Failed | Ending::CutShort | Ending::OutOfTime => {}

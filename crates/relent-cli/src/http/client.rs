@@ -239,14 +239,6 @@ pub(super) struct Watch {
     socket: Option<Arc<Socket>>,
 }
 
-/// Whether any connection was made.
-static HAS_CONNECTED: AtomicBool = AtomicBool::new(false);
-
-/// Whether anything of a request can have left this process.
-pub(super) fn has_connected() -> bool {
-    HAS_CONNECTED.load(Ordering::Relaxed)
-}
-
 impl Watch {
     fn reset(&self) {
         self.is_connected.store(false, Ordering::Relaxed);
@@ -308,7 +300,6 @@ where
             let connection = connecting.await.map_err(Into::into)?;
             of_another(&connection)?;
             watch.is_connected.store(true, Ordering::Relaxed);
-            HAS_CONNECTED.store(true, Ordering::Relaxed);
             Err(place.take(connection))
         })
     }

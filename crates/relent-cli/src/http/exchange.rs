@@ -24,7 +24,10 @@ use std::{
     error::Error,
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, ready},
 };
 use tokio::{sync::watch, task::JoinHandle};
@@ -74,6 +77,14 @@ impl Place {
     fn taken(&self) -> Option<Made> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// Whether any request was begun.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Whether anything of a request can have left this process.
+pub(super) fn has_begun() -> bool {
+    HAS_BEGUN.load(Ordering::Relaxed)
 }
 
 /// The request that an answer came to, which may be under way still.
@@ -288,6 +299,7 @@ async fn over_http1(stream: Patient, request: Request<Handed>) -> hyper::Result<
     if let Err(error) = sender.ready().await {
         return Err(why(connection, error).await);
     }
+    HAS_BEGUN.store(true, Ordering::Relaxed);
     sender.send_request(request).await
 }
 
@@ -312,14 +324,17 @@ async fn over_http2(
     }
     let unsent = match sender.ready().await {
         Err(error) => error,
-        Ok(()) => match sender.try_send_request(request).await {
-            Ok(answer) => return Ok(answer),
-            // It comes back if nobody has taken it.
-            Err(mut error) => match error.take_message() {
-                None => return Err(Unanswered::Broken(error.into_error())),
-                Some(_) => error.into_error(),
-            },
-        },
+        Ok(()) => {
+            HAS_BEGUN.store(true, Ordering::Relaxed);
+            match sender.try_send_request(request).await {
+                Ok(answer) => return Ok(answer),
+                // It comes back if nobody has taken it.
+                Err(mut error) => match error.take_message() {
+                    None => return Err(Unanswered::Broken(error.into_error())),
+                    Some(_) => error.into_error(),
+                },
+            }
+        }
     };
     drop(sender);
     Err(Unanswered::Unsent(why(connection, unsent).await))

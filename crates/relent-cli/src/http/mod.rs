@@ -132,7 +132,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     if output.loses_its_group()? {
         talk::remark(
             args.talk,
-            "the file's group is one that you cannot give: the new one gets that of new files, which may do no more than everybody",
+            "the file's group is one that you cannot give: nobody but its owner may do more with the new one than both that group and everybody could",
         );
     }
     let is_stdout = matches!(output, sink::Output::Stdout { .. });

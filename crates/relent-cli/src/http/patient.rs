@@ -41,6 +41,8 @@ pub(super) struct Patient {
     greeting: Greeting,
     /// Why nothing can be written any more.
     broken: Option<io::Error>,
+    /// The most that was read of HTTP/2 since others had their turn.
+    read: usize,
     /// Who reads was told that the connection is broken.
     is_reset: bool,
     /// Tells what becomes of it, and by its end that of the connection.
@@ -89,6 +91,10 @@ pub(super) struct Fate {
     pub(super) tls: Option<rustls::Error>,
 }
 
+/// What is read of HTTP/2 before what waits for it has its turn: whatever the frames are, they are kept until then, and ten bytes of a hint take
+/// a hundred times as much.
+const AT_ONCE: usize = 64 << 10;
+
 impl Patient {
     /// With what becomes of it, until it ends.
     pub(super) fn new(
@@ -107,6 +113,7 @@ impl Patient {
             asked: None,
             greeting: Greeting::default(),
             broken: None,
+            read: 0,
             is_reset: false,
             told,
         };
@@ -204,6 +211,21 @@ impl Patient {
         }
     }
 
+    /// Reads what comes, as it comes.
+    fn reads(&mut self, context: &mut Context<'_>, into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        if self.read >= AT_ONCE {
+            self.read = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let most = into.remaining();
+        let read = ready!(Pin::new(&mut *self.stream).poll_read(context, into));
+        if matches!(self.speaks, Speaks::Http2(_)) {
+            self.read += most;
+        }
+        Poll::Ready(read.inspect_err(|error| self.has_failed(error)))
+    }
+
     /// Looks for the greeting, and the answer.
     fn hears(&mut self, bytes: &[u8]) {
         if !self.told.borrow().is_greeted && self.greeting.hears(bytes) {
@@ -279,8 +301,7 @@ impl Read for Patient {
         let fate = self.told.borrow().clone();
         let is_greeted = fate.is_greeted || matches!(self.speaks, Speaks::Http1);
         if self.broken.is_none() && is_greeted && (self.asked.is_none() || fate.is_taken) {
-            let read = ready!(Pin::new(&mut *self.stream).poll_read(context, into));
-            return Poll::Ready(read.inspect_err(|error| self.has_failed(error)));
+            return self.reads(context, into);
         }
         // Who speaks something else is left after its first words, of which whoever reads them makes nothing either.
         if !is_greeted && self.broken.is_none() && self.greeting.is_none() {

@@ -96,15 +96,15 @@ fn is_same_group(group: u32, other: u32) -> bool {
     group == other && numbers::is_known("gid", group)
 }
 
-/// Gives a part the file's group, and says what its mode is to be: the file's, but where it keeps another group, that one may do no more than
-/// everybody.
+/// Gives a part the file's group, and says what its mode is to be: the file's, but where it keeps another group, nobody but the
+/// owner may do more than both the file's group and everybody may: who is in that may be shut out.
 #[cfg(target_os = "linux")]
 fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs::Stat) -> rustix::fs::Mode {
     use rustix::fs::{AtFlags, Gid, chownat};
-    let mode = of_file.st_mode & 0o666;
+    let (mode, left) = (of_file.st_mode & 0o666, of_file.st_mode & of_file.st_mode >> 3 & 0o006);
     let is_well = is_same_group(of_part, of_file.st_gid)
         || chownat(part, "", None, Some(Gid::from_raw(of_file.st_gid)), AtFlags::EMPTY_PATH).is_ok();
-    rustix::fs::Mode::from_raw_mode(if is_well { mode } else { mode & (0o606 | (mode & 0o006) << 3) })
+    rustix::fs::Mode::from_raw_mode(if is_well { mode } else { mode & 0o600 | left << 3 | left })
 }
 
 /// In a shared folder, and where a file's parts would be for others than the file, makes these parts of a file that is there, if they are not
@@ -474,7 +474,15 @@ mod tests {
             let mut sets = capabilities(None).unwrap();
             sets.effective.remove(CapabilitySet::CHOWN);
             set_capabilities(None, sets).unwrap();
-            let modes = [(0o640, 0o600), (0o660, 0o600), (0o644, 0o644), (0o664, 0o644), (0o666, 0o666)];
+            let modes = [
+                (0o640, 0o600),
+                (0o660, 0o600),
+                (0o644, 0o644),
+                (0o664, 0o644),
+                (0o666, 0o666),
+                (0o604, 0o600),
+                (0o646, 0o644),
+            ];
             for (mode, left) in modes {
                 assert_eq!((given(mode, of_part), given(mode, 12_345)), (left, mode), "{mode:o}");
             }

@@ -2,8 +2,10 @@
 //! well: nothing of a request is sent before the server has greeted as one of HTTP/2 does.
 
 use super::{
+    finish,
     frames::{DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, SETTINGS, WINDOW_UPDATE, frame, go_on, listen},
     http,
+    layers::RELENT,
     server::{Reply, Server},
 };
 use std::{
@@ -140,6 +142,30 @@ fn a_post_to_who_does_not_greet_in_time_is_sent_again() {
         assert_eq!(outcome.code, Some(0), "{limit}: {outcome:?}");
         assert!(outcome.stderr.contains("the request never left"), "{limit}: {outcome:?}");
         server.join().unwrap().unwrap();
+    }
+}
+
+/// Whatever ends it: nothing of it has left.
+#[test]
+fn a_post_to_who_does_not_greet_is_begun_anew_by_the_run_around_it() {
+    let lines = [
+        "--attempt-timeout=500ms -- HTTP",
+        "-- timeout 0.5 HTTP",
+        // That of the attempt, which it knows.
+        "--attempt-timeout=1h -- env RELENT_DEADLINE_MS=500 HTTP",
+    ];
+    for line in lines {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let http = format!("{RELENT} http -q --http2 -d x http://{}/", listener.local_addr().unwrap());
+        let line = format!("exec {RELENT} run --max-attempts=2 --base=1ms {}", line.replace("HTTP", &http));
+        let mut shell = crate::binary::tool("sh");
+        shell.args(["-c", &line]);
+        let outcome = finish(shell);
+        assert!(
+            outcome.code == Some(124) && outcome.stderr.contains("gave up after 2 attempts"),
+            "{line}: {outcome:?}"
+        );
+        drop(listener);
     }
 }
 

@@ -112,13 +112,16 @@ fn root_that_may_give_nothing_away_is_told_so_before_anything_is_sent() {
     let refused = "error: cannot write to file: Operation not permitted\nhint: choose another place with -o\n";
     expect(&http(), 125, "", refused);
     assert_eq!((server.count(), folder.read("file"), folder.names()), (0, "old".into(), vec!["file".to_owned()]));
-    is_of(0, 0o640);
     let said = "\
-relent: the file's group is one that you cannot give: the new one gets that of new files, which may do no more than everybody
+relent: the file's group is one that you cannot give: nobody but its owner may do more with the new one than both that group and everybody could
 ";
-    expect(&http(), 0, "", said);
-    let data = fs::metadata(&path).unwrap();
-    assert_eq!((data.mode() & 0o777, data.gid(), folder.names().len()), (0o600, 0, 1));
+    // Who is in the group may be shut out.
+    for (mode, left, said) in [(0o640, 0o600, said), (0o604, 0o600, said), (0o664, 0o644, said), (0o644, 0o644, "")] {
+        is_of(0, mode);
+        expect(&http(), 0, "", said);
+        let data = fs::metadata(&path).unwrap();
+        assert_eq!((data.mode() & 0o777, data.gid(), folder.names().len()), (left, 0, 1), "{mode:o}");
+    }
 }
 
 /// As containers and services have it that may give away, and not change what is somebody else's.
@@ -284,9 +287,9 @@ fn what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there() {
     assert_eq!(mode("file"), 0o644, "as a new one, however many may write to what was there");
     // A group of theirs gets no more than everybody, and that of a new file no more than with one.
     let own = fs::metadata(path("file")).unwrap().gid();
-    for (group, before, after) in
-        [(own, 0o660, 0o640), (own, 0o755, 0o755), (own, 0o664, 0o644), (own, 0o600, 0o600), (12_345, 0o660, 0o600)]
-    {
+    let others = [(12_345, 0o660, 0o600), (12_345, 0o604, 0o600), (12_345, 0o664, 0o644)];
+    let owns = [(own, 0o660, 0o640), (own, 0o755, 0o755), (own, 0o664, 0o644), (own, 0o600, 0o600)];
+    for (group, before, after) in owns.into_iter().chain(others) {
         if chown(path("file"), None, Some(group)).is_err() {
             eprintln!("SKIPPED what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there in part: it takes root");
             continue;
