@@ -6,6 +6,7 @@
 mod access;
 mod arrived;
 mod at_once;
+mod breaks;
 mod brief;
 pub mod cli;
 mod completions;

@@ -4,7 +4,7 @@
 //! A stopped pager or a hung connection would else decide when a run ends: no `--timeout` and no signal counts in a write
 //! that waits.
 
-use crate::inherited;
+use crate::{breaks, inherited, screen};
 use nix::{
     errno::Errno,
     fcntl::OFlag,
@@ -83,9 +83,13 @@ impl Write for Said {
         }
     }
 
-    /// All of it or nothing of it, but what is longer than fits.
+    /// All of it or nothing of it, but what is longer than fits. Nothing of a line begins one of the terminal's own as messages do.
     fn write_fmt(&mut self, text: Arguments<'_>) -> io::Result<()> {
-        self.write_all(text.to_string().as_bytes())
+        let text = text.to_string();
+        match screen::columns_of(&self.0) {
+            Some(columns) => self.write_all(breaks::said(&text, columns).as_bytes()),
+            None => self.write_all(text.as_bytes()),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -3,13 +3,14 @@
 
 use crate::{
     access, arrived,
+    breaks::if_shown,
     dress::{self, Dress},
     ear::Undisturbed,
     inherited,
     links::{self, Place, is_one},
     regular::{self, Or, check},
     stderr::{self, PATIENCE, PIECE, has_room},
-    talk::{if_shown, plain},
+    talk::plain,
 };
 use nix::{
     errno::Errno,

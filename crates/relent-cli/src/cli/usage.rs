@@ -2,9 +2,10 @@
 
 use super::Cli;
 use crate::{
+    breaks::wrap,
     escape::escape,
     stderr,
-    talk::{EXIT_FAULT, Fault, wrap, write_out},
+    talk::{EXIT_FAULT, Fault, write_out},
 };
 use clap::{
     CommandFactory,

@@ -21,12 +21,13 @@ pub(crate) use self::subject::InShort;
 
 use self::{subject::Subject, text::View};
 use crate::{
+    breaks::{broken, if_shown},
     escape::escape_lines,
     json::Object,
     plot::svg,
     policy_args::CallArgs,
     screen,
-    talk::{Fault, HushArgs, broken, if_shown, plain, write_out},
+    talk::{Fault, HushArgs, plain, write_out},
     whole_file,
 };
 use std::{

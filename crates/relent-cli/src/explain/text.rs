@@ -7,9 +7,9 @@ use super::{
     subject::{InShort, Subject, as_flags},
 };
 use crate::{
+    breaks::{without_messages, wrap, wrap_named},
     escape::escape,
     plot::terminal,
-    talk::{without_messages, wrap, wrap_named},
 };
 use relent::{Bounds, Row, duration::Human};
 use std::{fmt::Write, time::Duration};

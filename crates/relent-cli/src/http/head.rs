@@ -2,9 +2,10 @@
 
 use super::redirect::Hop;
 use crate::{
+    breaks::without_messages_within,
     escape::{escape, escape_bytes},
     redact, stderr,
-    talk::{TalkArgs, without_messages_within},
+    talk::TalkArgs,
 };
 use percent_encoding::{CONTROLS, utf8_percent_encode};
 use reqwest::{
@@ -19,7 +20,7 @@ pub(super) fn tell(talk: TalkArgs, head: impl FnOnce(&mut redact::Head) -> Strin
         let mut look = redact::Head::new();
         let text = head(&mut look);
         // There is nobody left to tell when stderr is gone.
-        let _ = stderr::open().write_all(look.lines(&text).as_bytes());
+        let _ = write!(stderr::open(), "{}", look.lines(&text));
     }
 }
 

@@ -11,10 +11,11 @@ use super::{
 };
 use crate::{
     arrived,
+    breaks::without_messages_within,
     escape::{escape, escape_lines},
     output, screen,
     size::Size,
-    talk::{self, Fault, plain, without_messages_within},
+    talk::{self, Fault, plain},
     waits::Waits,
 };
 use std::{

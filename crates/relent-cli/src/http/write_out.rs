@@ -2,9 +2,10 @@
 
 use super::redirect::{self, Hop};
 use crate::{
+    breaks::without_messages_within,
     escape::escape_bytes,
     redact, regular,
-    talk::{Fault, plain, without_messages_within},
+    talk::{Fault, plain},
 };
 use http::HeaderMap;
 use reqwest::Response;

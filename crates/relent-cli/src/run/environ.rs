@@ -41,9 +41,10 @@ pub(super) fn settled(pid: Pid) -> Option<Vec<u8>> {
     Some(Vec::new())
 }
 
+/// A process may say that its own has no end.
 fn has_no_line(pid: Pid) -> bool {
-    let line = processes::folder(pid).map(|folder| fs::read(folder.join("cmdline")));
-    matches!(line, Some(Ok(line)) if line.is_empty())
+    let line = processes::folder(pid).map(|folder| File::open(folder.join("cmdline"))?.read(&mut [0]));
+    matches!(line, Some(Ok(0)))
 }
 
 fn read(folder: &Path) -> io::Result<Vec<u8>> {
@@ -112,6 +113,42 @@ mod tests {
         assert_eq!(end_of_title(b"RELENT_RUN_ID=0f", b"sh\0-c\0true\0"), None);
         let long = [&b"RELENT_RUN_ID="[..], &[b'0'; 9000]].concat();
         assert_eq!(end_of_title(&long, &[b"postgres: ", &long[..4000]].concat()), Some(long.len()));
+    }
+
+    /// Linux shows as a command line whatever memory a process says that it is.
+    #[test]
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn a_command_line_without_end_takes_no_memory() {
+        // Two GiB of it, and no environment: mmap(2), and PR_SET_MM_MAP of prctl(2).
+        let script = "open S, '/proc/self/stat'; my @s = split ' ', <S>; my $n = 2 << 30;
+            my $m = syscall(9, 0, $n, 3, 0x4022, -1, 0);
+            my $map = pack 'Q12l2', @s[25, 26, 44, 45, 46, 46, 27], $m, $m + $n, @s[49, 49], 0, 0, -1;
+            $| = 1; print syscall(157, 35, 14, $map, length $map, 0) == 0 ? 'up' : 'no'; sleep 60";
+        let mut child = std::process::Command::new("perl")
+            .args(["-e", script])
+            .env_clear()
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = [0; 2];
+        child.stdout.take().unwrap().read_exact(&mut said).unwrap();
+        let pid = Pid::from_raw(child.id().try_into().unwrap());
+        let most = || -> u64 {
+            let status = fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+            line.trim().trim_end_matches(" kB").parse().unwrap()
+        };
+        let before = most();
+        let settled = settled(pid);
+        let taken = most() - before;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if &said == b"no" {
+            eprintln!("SKIPPED a_command_line_without_end_takes_no_memory: the system does not let a process say so");
+            return;
+        }
+        assert_eq!(settled, Some(Vec::new()));
+        assert!(taken < 64 << 10, "{taken} KiB");
     }
 
     /// By a program that does as servers do.

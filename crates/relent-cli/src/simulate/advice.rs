@@ -2,9 +2,9 @@
 
 use super::{View, curves};
 use crate::{
+    breaks::{wrap, wrap_named},
     escape::escape,
     report::advice,
-    talk::{wrap, wrap_named},
 };
 use relent_sim::{Outcome, Record, Safety, Scenario};
 use std::fmt::Write;

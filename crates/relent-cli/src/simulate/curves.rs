@@ -2,10 +2,10 @@
 
 use super::{View, table};
 use crate::{
+    breaks::{wrap, wrap_named},
     escape::escape,
     plot::bars,
     report::advice,
-    talk::{wrap, wrap_named},
 };
 use relent_sim::{Outcome, Record};
 use std::fmt::Write;

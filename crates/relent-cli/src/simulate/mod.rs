@@ -13,6 +13,7 @@ mod watch;
 mod worlds;
 
 use crate::{
+    breaks,
     escape::{escape, escape_lines},
     redact, regular, screen,
     talk::{self, Fault, HushArgs, plain},
@@ -345,7 +346,7 @@ fn tell(output: &OutputArgs, scenario: &Scenario, outcome: &Outcome) -> Result<(
     // Every name is escaped where it is put in; this is for the one that is forgotten.
     let text = if output.json { text } else { escape_lines(&text).into_owned() };
     let write_out = if outcome.interrupted { talk::write_out_at_once } else { talk::write_out };
-    write_out(talk::answer(&text, output.json).as_bytes())
+    write_out(breaks::answer(&text, output.json).as_bytes())
 }
 
 /// Why a world that could have a picture has none.

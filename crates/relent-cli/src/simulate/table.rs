@@ -1,7 +1,7 @@
 //! The figures of a simulation as a table for people, always beside the ideal.
 
 use super::View;
-use crate::{escape::escape, report::percent, screen, talk::wrap_named};
+use crate::{breaks::wrap_named, escape::escape, report::percent, screen};
 use relent_sim::{Engine, Figure, Ideal, Outcome, Record};
 use std::{fmt::Write, ops::Range};
 

@@ -6,11 +6,12 @@ use super::{
     place,
 };
 use crate::{
+    breaks::{answer, wrap},
     brief,
     escape::escape,
     json::{Object, array, quoted},
     redact::within_reach,
-    talk::{Fault, answer, wrap, write_out},
+    talk::{Fault, write_out},
 };
 use relent::duration::Human;
 use relent_store::{About, Acquired, Engine, Error, Holding, Key, Lease, Nonce, Owner, Store};

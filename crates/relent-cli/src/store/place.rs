@@ -282,6 +282,12 @@ fn prepare(file: &Path) -> Result<(), Fault> {
         Fault::new(format!("the {what} {} of your store: {problem}", path.display()))
             .hint(format!("name another place: --store sqlite:FILE, or {VARIABLE}=sqlite:FILE"))
     };
+    // Nothing is made in what is not believed.
+    let first_to_make = folder.ancestors().take_while(|part| fs::symlink_metadata(part).is_err()).last();
+    let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    if let Some(error) = first_to_make.and_then(|first| walk(first).err()).filter(is_refused) {
+        return Err(refused("folder", folder, &plain(&error)));
+    }
     let made = links::make_folders(folder, Mode::from_raw_mode(0o700), &follow);
     made.map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => refused("folder", folder, &plain(&error)),

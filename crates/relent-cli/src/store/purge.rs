@@ -6,8 +6,9 @@ use super::{
     place,
 };
 use crate::{
+    breaks::answer,
     json::Object,
-    talk::{Fault, answer, write_out},
+    talk::{Fault, write_out},
 };
 use std::process::ExitCode;
 

@@ -7,10 +7,11 @@ use super::{
     place,
 };
 use crate::{
+    breaks::{answer, wrap_named},
     escape::escape,
     json::{Object, array},
     redact, screen,
-    talk::{Fault, answer, wrap_named, write_out},
+    talk::{Fault, write_out},
 };
 use relent::duration::Human;
 use relent_store::{Listed, RecordState, Time};

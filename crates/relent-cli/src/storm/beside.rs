@@ -2,6 +2,7 @@
 
 use super::{Args, plan::Plan};
 use crate::{
+    breaks,
     escape::escape,
     report::percent,
     screen,
@@ -55,7 +56,7 @@ pub(super) fn tell(args: &Args, plan: &Plan, measured: Measured, round_trip: Dur
         measured.to_json_beside(simulated.as_ref().unwrap_or(&none))
     } else {
         let view = View { columns: screen::columns(), unicode: screen::unicode() };
-        let mut text = talk::wrap_named(&escape(&measured.title), view.columns.unwrap_or(usize::MAX));
+        let mut text = breaks::wrap_named(&escape(&measured.title), view.columns.unwrap_or(usize::MAX));
         text.push('\n');
         text.push_str(&table(&measured, simulated.as_ref(), view));
         text.push('\n');
@@ -63,7 +64,7 @@ pub(super) fn tell(args: &Args, plan: &Plan, measured: Measured, round_trip: Dur
         text
     };
     let write_out = if measured.interrupted { talk::write_out_at_once } else { talk::write_out };
-    write_out(talk::answer(&text, args.json).as_bytes())?;
+    write_out(breaks::answer(&text, args.json).as_bytes())?;
     Ok(agreement(args, unlike))
 }
 
@@ -197,7 +198,7 @@ fn words(
     view: View,
 ) -> String {
     let width = view.columns.unwrap_or(usize::MAX);
-    let named = |line: String| talk::wrap_named(&escape(&line), width);
+    let named = |line: String| breaks::wrap_named(&escape(&line), width);
     let mut text = String::new();
     for record in &measured.records {
         if let (Some(why), Some(share)) = (&record.stopped, record.get(Figure::SuccessShare)) {
@@ -217,7 +218,7 @@ fn words(
             Human(window)
         ),
     };
-    text += &talk::wrap(&of_numbers, width);
+    text += &breaks::wrap(&of_numbers, width);
     if let Some(unlike) = unlike {
         let share = 100.0 * unlike.share;
         text += &named(format!("They differ by {share:.1} % at most, in {} of {}.", unlike.what, unlike.policy));

@@ -4,7 +4,7 @@ use super::{
     plan::Plan,
     sight::{Sight, What},
 };
-use crate::{escape::escape, redact, screen, simulate::numbers::grouped, stderr, talk::without_messages_within};
+use crate::{breaks::without_messages_within, escape::escape, redact, screen, simulate::numbers::grouped, stderr};
 use relent_sim::Seen;
 use std::{
     fmt::Write as _,

@@ -5,6 +5,7 @@ use super::{
     of_the_file,
 };
 use crate::{
+    breaks::{answer, broken, without_messages},
     escape::escape,
     json::{Object, array},
     output, redact, screen,
@@ -13,7 +14,7 @@ use crate::{
         open::{IfMissing, with},
         place,
     },
-    talk::{self, Fault, answer, broken, without_messages, write_out},
+    talk::{self, Fault, write_out},
 };
 use relent_store::{Key, Kind, Listed, Shared};
 use std::{

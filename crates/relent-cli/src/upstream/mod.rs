@@ -8,6 +8,7 @@ pub(crate) mod sharing;
 pub(crate) use args::Args;
 
 use crate::{
+    breaks::answer,
     dumps,
     ear::Ear,
     escape::escape,
@@ -19,7 +20,7 @@ use crate::{
         open::{IfMissing, with},
         place,
     },
-    talk::{self, Fault, TalkArgs, answer, note, plain, write_out},
+    talk::{self, Fault, TalkArgs, note, plain, write_out},
     typed::typed,
     upstream_args::Described,
 };

@@ -185,6 +185,10 @@ fn whose(
     }
     Ok(match data.mode() & 0o066 {
         0 => None,
+        // What stands in the group's place is the most for all of the list then.
+        _ if has_list(path) => Some(
+            "An access list says who else may use the file: who can write to it decides what was done already, and who can read it may hold its locks, and hold up all who use the store (setfacl -b).",
+        ),
         rights if rights & 0o022 != 0 && rights & 0o044 & !(rights << 1) != 0 => Some(
             "The file's group can write to it: it decides what was done already (chmod g-w). Others can read the file: who can may hold its locks, and hold up all who use the store (chmod o-r).",
         ),
@@ -195,6 +199,17 @@ fn whose(
             "Others can read the file: who can may hold its locks, and hold up all who use the store (chmod go-r).",
         ),
     })
+}
+
+#[cfg(target_os = "linux")]
+fn has_list(path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|real| super::lists::is_on(&real))
+}
+
+/// Elsewhere no list is known.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn has_list(_: &Path) -> bool {
+    false
 }
 
 #[cfg(unix)]

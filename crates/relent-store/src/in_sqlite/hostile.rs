@@ -383,6 +383,21 @@ async fn a_file_that_others_decide_about_is_not_believed() {
         mode(open);
         assert!(cautions().await.iter().any(|caution| caution.contains(said)), "{open:o}");
     }
+    #[cfg(target_os = "linux")]
+    {
+        mode(0o600);
+        match lists::tests::give(&path) {
+            Ok(()) => {
+                let all = cautions().await;
+                assert!(
+                    all.len() == 2 && all.iter().any(|caution| caution.contains("An access list says who")),
+                    "{all:?}"
+                );
+            }
+            Err(error) => eprintln!("SKIPPED a_file_that_others_decide_about_is_not_believed in part: {error}"),
+        }
+        rustix::fs::removexattr(&path, "system.posix_acl_access").unwrap();
+    }
     mode(0o602);
     let error = Sqlite::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);

@@ -2,10 +2,10 @@
 
 use super::{OnUpstream, allowed, figure, opened, plot};
 use crate::{
+    breaks::{wrap, wrap_named},
     escape::escape,
     plot::terminal,
     redact,
-    talk::{wrap, wrap_named},
 };
 use relent::{BudgetSettings, HedgeSettings, LimitSettings, UpstreamSettings, config::Part, duration::Human};
 use std::{fmt::Write, time::Duration};

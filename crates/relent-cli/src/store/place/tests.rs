@@ -102,6 +102,9 @@ fn nobody_else_has_a_say_in_where_it_is() {
     prepare(&file).unwrap();
     mode(&above, 0o777);
     assert!(why_not(&file).contains("on the way there others can write: "), "{}", why_not(&file));
+    let new = above.join("new/relent/state.db");
+    assert!(why_not(&new).contains("on the way there others can write: "), "{}", why_not(&new));
+    assert!(!above.join("new").exists(), "nothing is left of what is refused");
     mode(&above, 0o1777);
     prepare(&file).unwrap();
     // A link of one's own is followed, and the way that it leads looked at.

@@ -54,6 +54,26 @@ fn a_terminal_that_is_named_obeys_no_more() {
     assert!(!shown.contains("ELF"), "{shown:?}");
 }
 
+/// Where a terminal breaks a line, what a server has sent begins none as relent's messages do.
+#[test]
+fn no_line_of_a_terminal_is_forged_by_the_length_of_another() {
+    const FORGED: &str = "relent: succeeded after 1 attempt in 3.2ms";
+    let header_of = |of: &str, fill: usize| format!("{of}: {}{FORGED}", "a ".repeat(fill));
+    for fill in 25..45 {
+        for (header, flags) in [("Server", &["-v"][..]), ("Content-Encoding", &[]), ("Transfer-Encoding", &[])] {
+            let server = Server::new(vec![Reply::new(200, &[&header_of(header, fill)], "")]);
+            let url = server.url("/");
+            let args = [&["http", "--max-attempts=1"], flags, &[url.as_str()]].concat();
+            let (shown, _) = on_a_terminal("xterm", &args);
+            assert!(shown.contains("3.2ms"), "{header}: {shown}");
+            // As one of 80 columns breaks it.
+            let lines = shown.split("\r\n").map(|line| line.split("\u{1b}[0m").last().unwrap_or_default());
+            let rows = lines.flat_map(|line| (0..line.len()).step_by(80).map(|at| &line[at..]));
+            assert_eq!(rows.filter(|row| row.starts_with(FORGED)).count(), 0, "{header}, {fill}: {shown}");
+        }
+    }
+}
+
 /// What was typed before may be a part of it.
 #[test]
 fn a_terminal_that_goes_away_has_not_ended_the_body() {
