@@ -302,14 +302,35 @@ pub(crate) fn of_new_ones(folder: &Path) -> u32 {
 /// What a list comes to: of the group, what is the most for it and for all who are named.
 #[cfg(target_os = "linux")]
 fn mode_of_a_list(list: &[u8]) -> Option<u32> {
-    let entries: Vec<(u16, u32)> = list
-        .get(4..)?
-        .chunks_exact(8)
-        .map(|entry| (u16::from_le_bytes([entry[0], entry[1]]), u32::from(u16::from_le_bytes([entry[2], entry[3]]))))
-        .collect();
-    let rights = |tag: u16| entries.iter().find(|(one, _)| *one == tag).map(|(_, rights)| rights & 7);
+    let entries: Vec<(u16, u32)> = entries(list)?.collect();
+    let rights = |tag: u16| entries.iter().find(|(one, _)| *one == tag).map(|(_, rights)| *rights);
     let (owner, group, others) = (rights(1)?, rights(16).or_else(|| rights(4))?, rights(32)?);
     Some(owner << 6 | group << 3 | others)
+}
+
+/// What each entry is about, and the rights that it gives.
+#[cfg(target_os = "linux")]
+fn entries(list: &[u8]) -> Option<impl Iterator<Item = (u16, u32)>> {
+    let two = |entry: &[u8], at: usize| u16::from_le_bytes([entry[at], entry[at + 1]]);
+    Some(list.get(4..)?.chunks_exact(8).map(move |entry| (two(entry, 0), u32::from(two(entry, 2)) & 7)))
+}
+
+/// What is left of a file's permissions without its list, if it has one: what stands in the group's place is the most for all of that, and everybody
+/// may do no more than those whom it names, who may be shut out.
+pub(crate) fn without_list(path: &Path, mode: u32) -> u32 {
+    #[cfg(target_os = "linux")]
+    if path_has_list(path) {
+        // And the most that they get.
+        const NAMED: [u16; 3] = [2, 8, 16];
+        let mut list = vec![0; 64 << 10];
+        let found = rustix::fs::getxattr(path, NAME, &mut list[..]).ok().and_then(|length| entries(&list[..length]));
+        // One that is not understood may shut out anybody.
+        let Some(named) = found else { return mode & 0o700 };
+        let least = named.filter(|(about, _)| NAMED.contains(about)).fold(7, |least, (_, rights)| least & rights);
+        return mode & (0o700 | least);
+    }
+    let _ = path;
+    mode
 }
 
 /// Elsewhere nobody is asked.

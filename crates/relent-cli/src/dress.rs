@@ -21,7 +21,8 @@ pub(crate) struct Dress {
 }
 
 impl Dress {
-    /// What there is in a place now is replaced; of one with an access list, which is not kept, the group gets nothing. A new one gets the
+    /// What there is in a place now is replaced; of one with an access list, which is not kept, the group gets nothing, and everybody no more
+    /// than whom that names. A new one gets the
     /// list of its folder, but for one like `/tmp`: whose that is has no say in who reads it.
     ///
     /// # Errors
@@ -35,8 +36,7 @@ impl Dress {
         };
         // What others may do with a file of ours that they may have brought here is for us to say anew.
         let mode = if is_shared { access::anew(old, &place.folder()?) } else { old.mode() & 0o777 };
-        // With a list, what stands in the group's place is the most for all of the list.
-        let mode = mode & if access::path_has_list(&place.way()) { 0o707 } else { 0o777 };
+        let mode = access::without_list(&place.way(), mode);
         Ok(Dress { mode, of: Some((old.uid(), old.gid())), has_no_list: true })
     }
 

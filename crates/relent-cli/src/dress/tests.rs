@@ -80,6 +80,8 @@ fn what_an_access_list_allows_is_not_the_groups() {
         return;
     }
     assert_eq!(dressed(&file).1, 0o704);
+    access::give_list(&file, 0).unwrap();
+    assert_eq!(dressed(&file).1, 0o700, "who is named is shut out");
 }
 
 #[test]

@@ -289,7 +289,9 @@ fn foreign_coding(head: &HeaderMap) -> Option<String> {
         [one] if one.eq_ignore_ascii_case("identity") => !head.contains_key(header::CONTENT_LENGTH),
         _ => false,
     };
-    (!is_plain).then(|| escape(&format!("{:?}", redact::within_reach(&all.join(", ")))).into_owned())
+    // What is hidden is looked for before it is quoted, as which a `\` stands twice.
+    let shown = || format!("{:?}", redact::without_given(redact::within_reach(&all.join(", "))));
+    (!is_plain).then(|| escape(&shown()).into_owned())
 }
 
 fn headers(terms: &Terms, attempt: u32) -> HeaderMap {

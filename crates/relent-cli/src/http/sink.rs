@@ -72,7 +72,7 @@ const IN_MEMORY: usize = 1 << 20;
 
 impl Output {
     /// Finds out now whether the body can be written later. `goes_on` with the URL, as it may be written down, if what
-    /// an earlier run left is to be used. In a folder like `/tmp` it is not: what is ours there, somebody else may have put together.
+    /// an earlier run left is to be used. In a folder that others may write to it is not: what is ours there, somebody else may have put together.
     pub(super) fn prepare(path: Option<&Path>, goes_on: Option<String>, bounds: &Bounds<'_>) -> Result<Output, Fault> {
         let Some(path) = path else { return Ok(Output::Stdout { anything: false }) };
         if path == Path::new("-") {
@@ -82,10 +82,11 @@ impl Output {
             Found::Special(file) => return Ok(Output::Into(file, path.to_owned())),
             Found::File(target) => target,
         };
-        let is_shared = target.place.is_shared().map_err(|error| unwritable(path, &error))?;
-        let kept = match goes_on.filter(|_| !is_shared) {
-            Some(source) => Kept::find(&target, source, bounds)?,
-            None => None,
+        let kept = match goes_on {
+            Some(source) if !target.is_open_to_others().map_err(|error| unwritable(path, &error))? => {
+                Kept::find(&target, source, bounds)?
+            }
+            _ => None,
         };
         let (part, resume) = match kept {
             Some((part, resume)) => (Part::Kept(part), resume.map(Box::new)),
@@ -97,7 +98,7 @@ impl Output {
     /// Why a file is made anew, whatever is there of it, if it is.
     pub(super) fn begins_anew(&self) -> Option<&'static str> {
         let Output::Replace { part: Part::Passing(_), target, .. } = self else { return None };
-        Some(match target.place.is_shared() {
+        Some(match target.is_open_to_others() {
             Ok(false) => "what is made in this folder cannot be kept from others",
             _ => "in a folder that others may write to, what is there may be theirs",
         })

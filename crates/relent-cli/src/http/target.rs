@@ -128,6 +128,11 @@ impl Target {
         Ok(Some(file))
     }
 
+    /// Whether others may put something beside it.
+    pub(super) fn is_open_to_others(&self) -> io::Result<bool> {
+        self.place.is_open_to_others(|owner| dress::is_as_own(&self.place, owner))
+    }
+
     /// Whether the group of what will be made of a part will be another, and may do less.
     pub(super) fn loses_its_group(&self, part: &File) -> io::Result<bool> {
         self.dress.loses_its_group(&self.place, &part.metadata()?)

@@ -185,6 +185,18 @@ impl Place {
         Ok(access::is_shared(&self.folder()?, &self.way_to_folder()))
     }
 
+    /// Whether others than the caller and root may put something into its folder: what is ours there, they may have brought or given its name. On a
+    /// share whoever owns it is as good as the caller.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be asked about.
+    pub(crate) fn is_open_to_others(&self, is_as_own: impl FnOnce(u32) -> bool) -> io::Result<bool> {
+        let folder = self.folder()?;
+        let is_somebodys = !access::is_own(folder.uid()) && folder.uid() != 0 && !is_as_own(folder.uid());
+        Ok(is_somebodys || access::is_open_to_others(&folder, &self.way_to_folder()))
+    }
+
     /// Looks whether a file that is there has this name alone, where anybody may have given it this one.
     ///
     /// # Errors

@@ -12,8 +12,7 @@ pub(super) struct Before(HashSet<(Pid, u64)>);
 impl Before {
     /// Those children that there are now, and all below them.
     pub(super) fn of(children: &[Pid]) -> Before {
-        let below = children.iter().flat_map(|child| processes::below(*child));
-        let all = children.iter().copied().chain(below);
+        let all = children.iter().copied().chain(processes::below(children.iter().copied()));
         Before(all.filter_map(|pid| Some((pid, processes::began(pid)?))).collect())
     }
 
@@ -37,7 +36,7 @@ mod tests {
         std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut [0; 3]).unwrap();
         let pid = Pid::from_raw(shell.id() as i32);
         let before = Before::of(&[pid]);
-        let [sleep] = processes::below(pid)[..] else { panic!("one is below") };
+        let [sleep] = processes::below([pid])[..] else { panic!("one is below") };
         assert!(before.has(pid) && before.has(sleep) && !before.has(nix::unistd::getpid()));
         let mut later = Command::new("true").spawn().unwrap();
         assert!(!before.has(Pid::from_raw(later.id() as i32)));

@@ -443,7 +443,7 @@ impl Group {
             let is_told = |pid: &Pid| self.told.iter().any(|(told, _)| told == pid);
             stay.extend(leader.into_iter().chain(orphans.iter().copied().filter(is_told)));
         }
-        let below = stay.into_iter().flat_map(processes::below).filter(|pid| !is_known(pid) && !orphans.contains(pid));
+        let below = processes::below(stay).into_iter().filter(|pid| !is_known(pid) && !orphans.contains(pid));
         self.below = below.collect();
         orphans.extend(&self.below);
         let group = self.leader;
@@ -451,8 +451,9 @@ impl Group {
         let all = if self.kin.is_all() { Vec::new() } else { orphans.clone() };
         let mut ours = self.kin.among(orphans, |pid| !is_gone && getpgid(Some(pid)) == Ok(group));
         // What is left alone, as its environment was cleared, may have started what is not.
-        let others = all.iter().filter(|pid| !ours.contains(pid)).flat_map(|pid| processes::below(*pid));
-        let marked = self.kin.marked(others.filter(|pid| !is_known(pid) && !ours.contains(pid)).collect());
+        let mut others = processes::below(all.into_iter().filter(|pid| !ours.contains(pid)));
+        others.retain(|pid| !is_known(pid) && !ours.contains(pid));
+        let marked = self.kin.marked(others);
         self.below.extend(&marked);
         ours.extend(marked);
         Ok(ours)

@@ -7,7 +7,13 @@ use nix::{
     sys::signal::{Signal, kill, killpg},
     unistd::{Pid, getpgid, getpid},
 };
-use std::{collections::HashSet, fs, io, os::unix::fs::MetadataExt, path::PathBuf, sync::OnceLock};
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::PathBuf,
+    sync::OnceLock,
+};
 
 /// Where it shows processes; `None` where it shows none, or those of another namespace.
 pub(super) fn shown() -> Option<PathBuf> {
@@ -107,31 +113,57 @@ pub(super) fn is_below(mut pid: Pid, above: Pid) -> bool {
     false
 }
 
-/// Those that a process has started or taken in, and theirs, as far as they are shown and have not ended.
-pub(super) fn below(above: Pid) -> Vec<Pid> {
-    let mut found: Vec<Pid> = children(above);
+/// Those that processes have started or taken in, and theirs, as far as they are shown and have not ended.
+pub(super) fn below(above: impl IntoIterator<Item = Pid>) -> Vec<Pid> {
+    let (mut kinship, mut seen, mut found) = (Kinship::default(), HashSet::new(), Vec::new());
+    let mut look =
+        |pid, found: &mut Vec<Pid>| found.extend(kinship.children(pid).into_iter().filter(|pid| seen.insert(*pid)));
+    above.into_iter().for_each(|pid| look(pid, &mut found));
     let mut next = 0;
-    while let Some(pid) = found.get(next) {
-        let more: Vec<Pid> = children(*pid).into_iter().filter(|pid| !found.contains(pid)).collect();
-        found.extend(more);
+    while let Some(pid) = found.get(next).copied() {
+        look(pid, &mut found);
         next += 1;
     }
     found.retain(|pid| !has_ended(*pid));
     found
 }
 
-fn children(pid: Pid) -> Vec<Pid> {
-    /// Those of each of more threads than these take longer to read than who has started whom.
+/// Who has started or taken in whom, as far as that was asked.
+#[derive(Default)]
+struct Kinship {
+    /// The threads of which those were read.
+    threads: u64,
+    /// Those of all, where that is less to read.
+    all: Option<HashMap<Pid, Vec<Pid>>>,
+}
+
+impl Kinship {
+    /// Of more threads than these it takes longer to read whom they have started than of all processes who has started them.
     const MOST_THREADS: u64 = 200;
-    let Some(threads) = folder(pid).map(|folder| folder.join("task")) else { return Vec::new() };
-    // A folder for each thread, besides two names of its own.
-    if fs::metadata(&threads).is_ok_and(|folder| folder.nlink() > MOST_THREADS) {
-        return all().into_iter().flatten().filter(|child| parent(*child) == Some(pid)).collect();
+
+    fn children(&mut self, pid: Pid) -> Vec<Pid> {
+        let Some(threads) = folder(pid).map(|folder| folder.join("task")) else { return Vec::new() };
+        // A folder for each thread, besides two names of its own.
+        self.threads += fs::metadata(&threads).map_or(0, |folder| folder.nlink().saturating_sub(2));
+        if self.threads > Kinship::MOST_THREADS {
+            return self.all.get_or_insert_with(of_all).remove(&pid).unwrap_or_default();
+        }
+        let of_threads = fs::read_dir(threads).into_iter().flatten().flatten();
+        let texts = of_threads.filter_map(|thread| system_text::read(thread.path().join("children")).ok());
+        let numbers = |text: String| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>();
+        texts.flat_map(numbers).map(Pid::from_raw).collect()
     }
-    let of_threads = fs::read_dir(threads).into_iter().flatten().flatten();
-    let texts = of_threads.filter_map(|thread| system_text::read(thread.path().join("children")).ok());
-    let numbers = |text: String| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>();
-    texts.flat_map(numbers).map(Pid::from_raw).collect()
+}
+
+/// The children of all processes that are shown.
+fn of_all() -> HashMap<Pid, Vec<Pid>> {
+    let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
+    for pid in all().into_iter().flatten() {
+        if let Some(parent) = parent(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    children
 }
 
 /// Sends a signal to a process that somebody else waits for, if it is a descendant of ours by then: its number may be another's.
@@ -274,7 +306,7 @@ mod tests {
                 }
                 let start = || Command::new("sleep").arg("60").spawn().unwrap();
                 let mut child = scope.spawn(start).join().unwrap();
-                assert_eq!(below(getpid()), [Pid::from_raw(child.id() as i32)], "beside {others} threads");
+                assert_eq!(below([getpid()]), [Pid::from_raw(child.id() as i32)], "beside {others} threads");
                 child.kill().unwrap();
                 child.wait().unwrap();
                 drop(wait);
@@ -290,7 +322,7 @@ mod tests {
         let mut shell = shell.args(["-c", "(read line; exit 7); exit"]).stdin(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_raw(shell.id() as i32);
         let below = loop {
-            match below(pid)[..] {
+            match below([pid])[..] {
                 [one] => break one,
                 _ => assert!(!has_ended(pid)),
             }

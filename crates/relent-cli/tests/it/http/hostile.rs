@@ -310,6 +310,37 @@ fn what_is_ours_in_a_folder_like_tmp_may_have_been_brought_there() {
     assert_eq!(mode("file"), 0o664);
 }
 
+/// Who owns a folder, or may write to it, can give what is ours there the name of a part, and we would give it the rights of FILE.
+#[test]
+fn no_part_is_gone_on_with_where_others_may_have_named_it() {
+    assert!(is_root(), "only root can be another user, too: cargo xtask test --without root");
+    let whole = [&[b'x'; 5][..], b"WHOLE"].concat();
+    for (owner, mode) in [(NOBODY, 0o755), (0, 0o775), (0, 0o777), (0, 0o1777)] {
+        let folder = Folder::new().file("home/.file.part", "OURS!");
+        let path = |name: &str| folder.path().join("home").join(name);
+        fs::set_permissions(path(".file.part"), Permissions::from_mode(0o600)).unwrap();
+        // A server that would go on with whatever it is.
+        let broken = Server::new(vec![Reply::raw(
+            b"HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nAccept-Ranges: bytes\r\nContent-Length: 10\r\n\r\nxxxxx",
+        )]);
+        let server = Server::new(vec![Reply::ok(&whole)]);
+        let group = (mode & 0o020 != 0).then_some(NOBODY);
+        assert_eq!(
+            http_in(&folder, &["-q", "--max-attempts=1", "-C", "-", "-o", "home/file", &broken.url("/")]).code,
+            Some(1)
+        );
+        let about = fs::read_to_string(path(".file.part.from")).unwrap().replace(&broken.url("/"), &server.url("/"));
+        fs::write(path(".file.part.from"), about).unwrap();
+        chown(path(""), Some(owner), group).unwrap();
+        fs::set_permissions(path(""), Permissions::from_mode(mode)).unwrap();
+        let outcome = http_in(&folder, &["-C", "-", "-o", "home/file", &server.url("/")]);
+        let said = "relent: -C - begins anew: in a folder that others may write to, what is there may be theirs\n";
+        expect(&outcome, 0, "", said);
+        assert_eq!(server.requests()[0].header("range"), None, "{owner} {mode:o}");
+        assert_eq!(folder.read("home/file").as_bytes(), whole, "{owner} {mode:o}");
+    }
+}
+
 /// It is a log of a cron job's more often than a terminal.
 #[test]
 fn a_file_that_is_open_already_is_written_to_where_it_stands() {
