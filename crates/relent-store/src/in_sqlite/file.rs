@@ -101,14 +101,33 @@ fn names_no_other(journal: &Path) -> Result<(), Error> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(u64, u64, Option<SystemTime>);
 
+#[cfg(target_os = "linux")]
+impl Id {
+    /// When it was made, where the system says so.
+    pub(super) fn born(&self) -> Option<SystemTime> {
+        self.2
+    }
+}
+
 /// Which file a path names, where the system says so. Nothing else is asked, because this is before and after each commit: since
 /// Linux 6.13 a file whose times somebody has looked at gets finer ones with the next byte, and they have to be on disk with it, so
 /// that a commit would take half as long again.
 #[cfg(target_os = "linux")]
 pub(super) fn id(path: &Path) -> Option<Id> {
-    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    id_at(rustix::fs::CWD, path, rustix::fs::AtFlags::empty())
+}
+
+/// The same of what is open, be it only to be looked at.
+#[cfg(target_os = "linux")]
+pub(super) fn id_of(file: impl std::os::fd::AsFd) -> Option<Id> {
+    id_at(file, Path::new(""), rustix::fs::AtFlags::EMPTY_PATH)
+}
+
+#[cfg(target_os = "linux")]
+fn id_at(folder: impl std::os::fd::AsFd, path: &Path, flags: rustix::fs::AtFlags) -> Option<Id> {
+    use rustix::fs::{StatxFlags, statx};
     use std::time::Duration;
-    let data = statx(CWD, path, AtFlags::empty(), StatxFlags::INO | StatxFlags::BTIME).ok()?;
+    let data = statx(folder, path, flags, StatxFlags::INO | StatxFlags::BTIME).ok()?;
     let is_told = StatxFlags::from_bits_retain(data.stx_mask).contains(StatxFlags::BTIME);
     let seconds = u64::try_from(data.stx_btime.tv_sec).ok().filter(|_| is_told);
     let born = seconds.and_then(|seconds| {

@@ -162,7 +162,7 @@ pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<boo
             return asked;
         }
     }
-    open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?.read(ask).map(|(_, is_theirs)| is_theirs)
+    open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?.read(|conn, _| ask(conn)).map(|(_, is_theirs)| is_theirs)
 }
 
 /// A file that nobody is at, opened as one that nobody changes: with no lock, and nothing beside it.
@@ -214,6 +214,7 @@ const SOON: Duration = Duration::from_millis(10);
 pub(super) struct Unread {
     pub(super) conn: Connection,
     journal: Option<journal::Taken>,
+    fresh: parts::Fresh,
 }
 
 /// Opens a file, and looks at it once more before something is read. What SQLite will open beside it is there then, if
@@ -223,16 +224,20 @@ fn open(settings: &SqliteSettings, path: &Path, how: OpenFlags) -> Result<Unread
     let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
     make(settings, path, parts::LOG)?;
     let journal = if is_to_stay_empty(settings, &real) { None } else { journal::take(&real)? };
+    let fresh = parts::Fresh::beside(&real, parts::LOG);
     let conn = connection(settings, path, how)?;
     file::look(path, settings)?;
-    Ok(Unread { conn, journal })
+    Ok(Unread { conn, journal, fresh })
 }
 
 impl Unread {
     /// What comes of reading it.
-    fn read<T>(self, read: impl FnOnce(&mut Connection) -> Result<T, Error>) -> Result<(Connection, T), Error> {
-        let Unread { mut conn, journal } = self;
-        let read = read(&mut conn);
+    fn read<T>(
+        self,
+        read: impl FnOnce(&mut Connection, &parts::Fresh) -> Result<T, Error>,
+    ) -> Result<(Connection, T), Error> {
+        let Unread { mut conn, journal, fresh } = self;
+        let read = read(&mut conn, &fresh);
         if let Some(journal) = journal.filter(|_| self::journal(&conn).is_ok_and(|mode| mode == "wal")) {
             journal.give_back();
         }
@@ -270,9 +275,9 @@ fn is_to_stay_empty(settings: &SqliteSettings, real: &Path) -> bool {
 }
 
 /// Gives the log that SQLite has open to all who may write to the file.
-fn give(settings: &SqliteSettings, path: &Path) {
+fn give(settings: &SqliteSettings, path: &Path, fresh: &parts::Fresh) {
     if let Ok(real) = file::real(path, settings) {
-        parts::give(&real, parts::LOG);
+        parts::give(&real, parts::LOG, fresh);
     }
 }
 
@@ -304,24 +309,25 @@ fn refuse_as_it_lies(settings: &SqliteSettings, path: &Path) -> Result<(), Error
 fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
     refuse_as_it_lies(settings, path)?;
     let unread = open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    let (mut conn, mode) = unread.read(|conn| {
+    let (mut conn, mode) = unread.read(|conn, fresh| {
         // While it is set up, the default is good enough; then the writer has its own way to wait.
         conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
         bounds::set(conn)?;
         let refused = refuse_others(settings, conn);
-        give(settings, path);
+        give(settings, path, fresh);
         refused?;
         if make(settings, path, &[])? && journal(conn)? != "wal" {
             make(settings, path, parts::JOURNAL)?;
             file::look(path, settings)?;
         }
-        conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)).map_err(fault::of)
+        let mode = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)).map_err(fault::of)?;
+        give(settings, path, fresh);
+        Ok(mode)
     })?;
     if mode != "wal" {
         let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");
         return Err(Error::new(ErrorKind::Unsupported, what).hint("is it on a network file system?"));
     }
-    give(settings, path);
     let synchronous = if settings.durability == Durability::Machine { "FULL" } else { "NORMAL" };
     conn.pragma_update(None, "synchronous", synchronous).map_err(fault::of)?;
     conn.set_prepared_statement_cache_capacity(64);

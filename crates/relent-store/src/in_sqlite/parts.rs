@@ -14,7 +14,7 @@ use crate::numbers;
 #[cfg(unix)]
 use rustix::io::Errno;
 #[cfg(target_os = "linux")]
-use std::ffi::OsStr;
+use std::{ffi::OsStr, os::fd::OwnedFd};
 use std::{fs, path::Path};
 
 /// What there is beside a file whose log is written ahead.
@@ -173,26 +173,64 @@ fn begins(of_file: u32, is_given_later: bool) -> rustix::fs::Mode {
     rustix::fs::Mode::from_raw_mode(of_file & if is_given_later { 0o600 } else { 0o666 })
 }
 
+/// What may be given to others: what nothing stood in before SQLite opened the file, or was made since then. Who may write to the folder can
+/// have given a part's name to whatever the caller has there for themselves, and SQLite opens that.
+#[cfg(target_os = "linux")]
+pub(super) struct Fresh {
+    since: std::time::SystemTime,
+    empty: Vec<file::Id>,
+}
+
+#[cfg(target_os = "linux")]
+impl Fresh {
+    /// As it is now.
+    pub(super) fn beside(file: &Path, ends: &[&str]) -> Fresh {
+        use rustix::time::{ClockId, clock_gettime};
+        // By the clock of file systems, which does not go as finely.
+        let now = clock_gettime(ClockId::RealtimeCoarse);
+        let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
+        let since = std::time::SystemTime::UNIX_EPOCH
+            + std::time::Duration::from_secs(seconds)
+            + std::time::Duration::from_nanos(nanos);
+        let empty = ends.iter().filter_map(|end| {
+            let part = looked_at(&file::beside(file, end))?;
+            let data = rustix::fs::statat(&part, "", rustix::fs::AtFlags::EMPTY_PATH).ok()?;
+            (data.st_size == 0).then(|| file::id_of(&part))?
+        });
+        Fresh { since, empty: empty.collect() }
+    }
+
+    fn has(&self, part: &OwnedFd) -> bool {
+        file::id_of(part).is_some_and(|id| self.empty.contains(&id) || id.born().is_some_and(|born| born >= self.since))
+    }
+}
+
+/// Opens a part to be looked at, and no more: to close what SQLite has open would let go of its locks.
+#[cfg(target_os = "linux")]
+fn looked_at(part: &Path) -> Option<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, open};
+    open(part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
 /// Sees, once the file was read, that the parts that SQLite has open can be used by all who may write to the file: whoever closed it last may
 /// have removed those that were made before, and then SQLite has made others, of the caller's own group. They get the file's group, mode
 /// and access list, where [`make`] has made them.
 #[cfg(target_os = "linux")]
-pub(super) fn give(file: &Path, ends: &[&str]) {
-    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, open, statat};
+pub(super) fn give(file: &Path, ends: &[&str], fresh: &Fresh) {
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, statat};
     let ours = rustix::process::geteuid().as_raw();
     let folder = folder_of(file);
     let Ok(of_file) = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
     let is_to_be_given = is_shared(folder) || are_for_others(folder, file, &of_file);
     for end in ends.iter().filter(|_| is_to_be_given) {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(part) = open(file::beside(file, end), flags, Mode::empty()) else { continue };
+        let Some(part) = looked_at(&file::beside(file, end)) else { continue };
         let Ok(data) = statat(&part, "", AtFlags::EMPTY_PATH) else { continue };
         let mode = Mode::from_raw_mode(of_file.st_mode & 0o666);
         let is_as_the_file = is_same_group(data.st_gid, of_file.st_gid) && Mode::from_raw_mode(data.st_mode) == mode;
         let is_ours = data.st_uid == ours && data.st_nlink == 1 && FileType::from_raw_mode(data.st_mode).is_file();
         // What somebody has exchanged for it stays whose it is.
         let is_well = is_as_the_file && lists::is_well(&part, file, &of_file);
-        if is_well || !is_ours || !is_open_here(data.st_dev, data.st_ino) {
+        if is_well || !is_ours || !fresh.has(&part) || !is_open_here(data.st_dev, data.st_ino) {
             continue;
         }
         lists::give(&part, file, &of_file, give_group(&part, data.st_gid, &of_file), lists::For::All);
@@ -213,9 +251,20 @@ fn is_open_here(device: u64, number: u64) -> bool {
     open.into_iter().any(|entry| fs::metadata(entry.path()).is_ok_and(is_it) && is_for_more(&entry.file_name()))
 }
 
+/// Elsewhere nothing is.
+#[cfg(not(target_os = "linux"))]
+pub(super) struct Fresh;
+
+#[cfg(not(target_os = "linux"))]
+impl Fresh {
+    pub(super) fn beside(_: &Path, _: &[&str]) -> Fresh {
+        Fresh
+    }
+}
+
 /// Elsewhere nobody is asked.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn give(_: &Path, _: &[&str]) {}
+pub(super) fn give(_: &Path, _: &[&str], _: &Fresh) {}
 
 /// Elsewhere than on Linux nothing is known of a way to make a file without opening it.
 #[cfg(not(target_os = "linux"))]
@@ -410,10 +459,11 @@ mod tests {
                 fs::remove_file(file::beside(&file, end)).unwrap();
             }
             // SQLite has made them.
+            let fresh = Fresh::beside(&file, LOG);
             let conn = rusqlite::Connection::open(&file).unwrap();
             let _: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
             assert_eq!([LOG[0], LOG[1]].map(of), [(true, 0o660); 2], "{shared:o}");
-            give(&file, LOG);
+            give(&file, LOG, &fresh);
             assert_eq!([LOG[0], LOG[1]].map(of), [(false, 0o660); 2], "{shared:o}");
             drop(conn);
             let store = believing().open(&file).unwrap();
@@ -490,6 +540,47 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(without).join().unwrap());
     }
 
+    /// SQLite takes whatever has the name for its log; what it makes nothing of, it leaves as it is until it is written to.
+    #[test]
+    fn what_others_have_given_the_logs_name_is_given_to_nobody() {
+        let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = folder.path().join("state.db");
+        drop(believing().open(&file).unwrap());
+        mode(folder.path(), 0o770);
+        if chown(folder.path(), None, Some(12_345)).and_then(|()| chown(&file, None, Some(12_345))).is_err() {
+            eprintln!("SKIPPED what_others_have_given_the_logs_name_is_given_to_nobody: it takes root");
+            return;
+        }
+        mode(&file, 0o660);
+        let log = file::beside(&file, "-wal");
+        let private = |name: &str| {
+            let path = home.path().join(name);
+            fs::write(&path, "private").unwrap();
+            mode(&path, 0o600);
+            path
+        };
+        let (first, second) = (private("first"), private("second"));
+        // The clock of file systems goes on.
+        while file::id(&private("later")).unwrap().born() == file::id(&second).unwrap().born() {
+            fs::remove_file(home.path().join("later")).unwrap();
+        }
+        // Whose it is SQLite says itself, where that is root's to say.
+        let now = || fs::metadata(&log).unwrap().mode() & 0o777;
+        // Before it is opened.
+        fs::rename(first, &log).unwrap();
+        let store = believing().open(&file).unwrap();
+        assert_eq!(now(), 0o600);
+        drop(store);
+        // In the place of one that was made beforehand.
+        fs::write(&log, "").unwrap();
+        let fresh = Fresh::beside(&file, LOG);
+        fs::rename(second, &log).unwrap();
+        let conn = rusqlite::Connection::open(&file).unwrap();
+        let _: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+        give(&file, LOG, &fresh);
+        assert_eq!(now(), 0o600);
+    }
+
     /// SQLite makes it anew where somebody has closed the file, and removed it, after it was made. It takes root to give something away.
     #[test]
     fn a_log_that_sqlite_has_made_anew_is_given_to_the_files_group() {
@@ -507,23 +598,25 @@ mod tests {
         };
         for (folders, now) in [(0o770, (12_345, 0o660)), (0o700, (54_321, 0o600))] {
             mode(folder.path(), folders);
+            let fresh = Fresh::beside(&file, LOG);
             let conn = rusqlite::Connection::open(&file).unwrap();
             let _: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
             for end in LOG {
                 chown(file::beside(&file, end), None, Some(54_321)).unwrap();
                 mode(&file::beside(&file, end), 0o600);
             }
-            give(&file, LOG);
+            give(&file, LOG, &fresh);
             assert_eq!([LOG[0], LOG[1]].map(of), [now; 2], "{folders:o}");
         }
         // What nobody has open here was laid there.
         mode(folder.path(), 0o770);
+        let fresh = Fresh::beside(&file, LOG);
         for end in LOG {
             fs::write(file::beside(&file, end), "private").unwrap();
             mode(&file::beside(&file, end), 0o600);
         }
         let before = [LOG[0], LOG[1]].map(of);
-        give(&file, LOG);
+        give(&file, LOG, &fresh);
         assert_eq!([LOG[0], LOG[1]].map(of), before);
     }
 }
