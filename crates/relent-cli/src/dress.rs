@@ -4,9 +4,10 @@
 use crate::{access, ear::Undisturbed, links::Place};
 use nix::{errno::Errno, unistd::fchown};
 use std::{
-    fs::{File, Metadata, Permissions},
+    fs::{self, File, Metadata, Permissions},
     io,
     os::unix::fs::{MetadataExt, PermissionsExt},
+    path::Path,
 };
 use tempfile::NamedTempFile;
 
@@ -38,6 +39,13 @@ impl Dress {
         let mode = if is_shared { access::anew(old, &place.folder()?) } else { old.mode() & 0o777 };
         let mode = access::without_list(&place.way(), mode);
         Ok(Dress { mode, of: Some((old.uid(), old.gid())), has_no_list: true })
+    }
+
+    /// The same, but no more for others than they may do with the file that is there now, if there is one.
+    pub(crate) fn no_more_than(&self, there: &Path) -> Dress {
+        let now = fs::symlink_metadata(there).ok().filter(Metadata::is_file);
+        let most = now.map_or(0o777, |now| access::without_list(there, now.mode() & 0o777));
+        Dress { mode: self.mode & (0o700 | most), ..*self }
     }
 
     /// Whether the group will be another, which may do less then. Who may give what to whom is the system's to say: what is not as `made`

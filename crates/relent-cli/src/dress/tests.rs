@@ -67,6 +67,26 @@ fn what_replaces_a_file_has_no_list_of_its_folder_nor_has_a_new_one_in_a_folder_
     assert_eq!(dressed(&folder.path().join("none")), (false, of_new_ones));
 }
 
+/// Who shuts a file while it is downloaded anew has shut what comes in its place.
+#[test]
+fn what_was_shut_meanwhile_stays_shut() {
+    let folder = tempfile::tempdir().unwrap();
+    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    fs::write(&old, "old").unwrap();
+    let mode = |mode| fs::set_permissions(&old, Permissions::from_mode(mode)).unwrap();
+    mode(0o664);
+    let dress = Dress::of(&place(&old)).unwrap();
+    let file = File::create(&new).unwrap();
+    for (now, dressed) in [(0o600, 0o600), (0o640, 0o640), (0o666, 0o664), (0o460, 0o660)] {
+        mode(now);
+        dress.no_more_than(&old).put_on(&file).unwrap();
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, dressed, "{now:o}");
+    }
+    fs::remove_file(&old).unwrap();
+    dress.no_more_than(&old).put_on(&file).unwrap();
+    assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o664);
+}
+
 /// The list kept the group from more than reading; its mask is not the group's.
 #[test]
 fn what_an_access_list_allows_is_not_the_groups() {

@@ -5,7 +5,7 @@ use super::{
     client::Client,
     coding,
     exchange::{self, Sending},
-    failure::{self, Broken, Failure},
+    failure::{self, Broken, Failure, authority},
     head,
     idle::{Patience, Pulse},
     left::{Doubt, Left},
@@ -22,10 +22,10 @@ use super::{
 use crate::{
     escape::escape,
     outer, redact, screen,
-    talk::{Fault, TalkArgs},
+    talk::{self, Fault, TalkArgs},
 };
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use relent::wire::{self, Rules};
 use reqwest::Response;
 use std::{
@@ -73,12 +73,28 @@ pub(super) struct Line {
     pub(super) unread: Unread,
     /// What the head of the answer says of trying again, once it is there.
     word: RefCell<Option<Word>>,
+    /// What was told of headers that a redirect has lost.
+    told: RefCell<String>,
 }
 
 impl Line {
     /// By which nothing has been sent yet.
     pub(super) fn of(client: Client) -> Line {
-        Line { client, pulse: Pulse::default(), unread: Unread::default(), word: RefCell::default() }
+        let (pulse, unread) = (Pulse::default(), Unread::default());
+        Line { client, pulse, unread, word: RefCell::default(), told: RefCell::default() }
+    }
+
+    /// Says which headers a redirect does not take along, where that was not said of the attempt before: it may be another request without them.
+    fn tell_what_is_lost(&self, talk: TalkArgs, hop: &Hop, next: &Hop) {
+        let names: Vec<&str> = hop.lost(next).into_iter().map(HeaderName::as_str).collect();
+        if names.is_empty() {
+            return;
+        }
+        let place = if next.host_says_a_secret { redact::HIDDEN.to_owned() } else { authority(&next.url) };
+        let told = format!("not sent on to {place}, where a redirect leads: {}", names.join(", "));
+        if self.told.replace(told.clone()) != told {
+            talk::remark(talk, &told);
+        }
     }
 }
 
@@ -340,6 +356,7 @@ async fn ask(
                 if hop.has_body && !next.has_body {
                     (left, doubt) = Left::behind(response);
                 }
+                line.tell_what_is_lost(terms.talk, &hop, &next);
                 hop = next;
             }
         }

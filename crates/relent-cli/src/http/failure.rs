@@ -313,6 +313,8 @@ pub(super) fn status_text(status: StatusCode) -> String {
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     let text = match chain(error).last() {
         Some(last) => match last.downcast_ref::<io::Error>() {
+            // Those of others end with an address of theirs.
+            Some(io) if io.to_string().contains("close_notify") => "it ended without the goodbye of TLS".into(),
             Some(io) => plain(io),
             None => last.to_string(),
         },
@@ -486,6 +488,13 @@ mod tests {
     fn statuses_without_a_name_have_a_number() {
         assert_eq!(status_text(StatusCode::BAD_GATEWAY), "502 Bad Gateway");
         assert_eq!(status_text(StatusCode::from_u16(599).unwrap()), "status 599");
+    }
+
+    #[test]
+    fn the_words_of_a_library_are_not_told() {
+        let text = "peer closed connection without sending TLS close_notify: https://docs.rs/";
+        let error = io::Error::new(io::ErrorKind::UnexpectedEof, text);
+        assert_eq!(innermost(&error), "it ended without the goodbye of TLS");
     }
 
     #[test]

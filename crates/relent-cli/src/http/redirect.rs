@@ -106,6 +106,18 @@ impl Hop {
     }
 }
 
+impl Hop {
+    /// What headers of this one do not go along to the next, which is elsewhere: whoever sent them does not expect that of any but those that let
+    /// somebody in.
+    pub(super) fn lost(&self, next: &Hop) -> Vec<&HeaderName> {
+        const EXPECTED: [HeaderName; 3] = [header::HOST, header::AUTHORIZATION, header::COOKIE];
+        let is_lost = |name: &&HeaderName| !next.headers.contains_key(*name) && !EXPECTED.contains(name);
+        let is_meant = |name: &&HeaderName| self.has_body == next.has_body || !is_about_the_body(name);
+        let lost = self.headers.keys().filter(is_lost).filter(is_meant);
+        if self.url.origin() == next.url.origin() { Vec::new() } else { lost.collect() }
+    }
+}
+
 /// What stands before the path of where something leads, its host and port among it: nothing, if there is but a path. What is not plain
 /// counts: a tab, which the parser leaves out, or a scheme without slashes.
 fn up_to_the_path(location: &str) -> &str {

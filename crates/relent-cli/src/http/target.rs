@@ -143,9 +143,10 @@ impl Target {
         self.place.path().file_name().unwrap_or_default()
     }
 
-    /// Gives the complete file the owner and the permissions that it will have.
+    /// Gives the complete file the owner and the permissions that it will have: no more than what is there by now, which somebody may have shut
+    /// meanwhile.
     pub(super) fn dress(&self, part: &File) -> io::Result<()> {
-        self.dress.put_on(part).map(drop)
+        self.dress.no_more_than(&self.place.way()).put_on(part).map(drop)
     }
 }
 
