@@ -313,13 +313,13 @@ pub(super) fn status_text(status: StatusCode) -> String {
 pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
     let text = match chain(error).last() {
         Some(last) => match last.downcast_ref::<io::Error>() {
-            // Those of others end with an address of theirs.
-            Some(io) if io.to_string().contains("close_notify") => "it ended without the goodbye of TLS".into(),
             Some(io) => plain(io),
             None => last.to_string(),
         },
         None => error.to_string(),
     };
+    // A library's own words end with an address of its own.
+    let text = if text.contains("close_notify") { "it ended without the goodbye of TLS".to_owned() } else { text };
     escape(&redact::text(&text)).into_owned()
 }
 
