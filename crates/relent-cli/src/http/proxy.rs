@@ -175,6 +175,7 @@ impl Said {
             "server does not support user/pass authentication" => {
                 ("the proxy wants another authentication than it is given", true)
             }
+            "failed serialize request" => ("SOCKS takes no user, password or host of 255 bytes and more", true),
             "server implements authentication incorrectly" => ("the proxy asks for another authentication", true),
             other => return Said { words: format!("the proxy says: {other}"), wants_user: false },
         };
@@ -260,6 +261,13 @@ mod tests {
         for bad in ["socks9://proxy", "ftp://proxy", "socks5://", "http://pro xy"] {
             assert!(scheme(bad).is_err(), "{bad}");
         }
+    }
+
+    /// It is not the proxy that says so, and will not pass.
+    #[test]
+    fn what_socks_has_no_room_for_is_said_as_that() {
+        let said = Said::of("SOCKS error: failed serialize request");
+        assert!(said.words.contains("255 bytes") && said.wants_user, "{said:?}");
     }
 
     #[test]
