@@ -25,6 +25,7 @@ mod opened;
 mod parts;
 mod reader;
 mod records;
+mod rights;
 mod rows;
 mod schema;
 #[cfg(test)]

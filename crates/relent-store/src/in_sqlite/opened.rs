@@ -8,7 +8,7 @@
 //! nothing of what is in the old ones. The last who closes the file writes what the log has into it, though its name is gone, and
 //! removes both names; so each lets go of it, and opens it again when neither names what it did.
 
-use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, journal, parts, schema};
+use super::{Durability, SqliteSettings, bounds, fault, fences::Fences, file, journal, parts, rights, schema};
 use crate::{Error, ErrorKind, settings::missing};
 use rusqlite::{Connection, OpenFlags};
 use std::{
@@ -162,7 +162,9 @@ pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<boo
             return asked;
         }
     }
-    open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?.read(|conn, _| ask(conn)).map(|(_, is_theirs)| is_theirs)
+    open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?
+        .read(|conn, _| rights::kept(|| ask(conn)))
+        .map(|(_, is_theirs)| is_theirs)
 }
 
 /// A file that nobody is at, opened as one that nobody changes: with no lock, and nothing beside it.
@@ -238,7 +240,7 @@ impl Unread {
     ) -> Result<(Connection, T), Error> {
         let Unread { mut conn, journal, fresh } = self;
         let read = read(&mut conn, &fresh);
-        if let Some(journal) = journal.filter(|_| self::journal(&conn).is_ok_and(|mode| mode == "wal")) {
+        if let Some(journal) = journal.filter(|_| is_logged(&conn).unwrap_or(false)) {
             journal.give_back();
         }
         Ok((conn, read?))
@@ -250,9 +252,10 @@ fn connection(settings: &SqliteSettings, name: &Path, how: OpenFlags) -> Result<
     Connection::open_with_flags(name, how | links | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(fault::of)
 }
 
-/// How the file is written to.
-fn journal(conn: &Connection) -> Result<String, Error> {
-    conn.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(fault::of)
+/// Whether the file is written to by a log.
+fn is_logged(conn: &Connection) -> Result<bool, Error> {
+    let ask = || conn.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(fault::of);
+    rights::kept(ask).map(|mode: String| mode == "wal")
 }
 
 /// A file that SQLite has opened, and has not read.
@@ -313,14 +316,15 @@ fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> 
         // While it is set up, the default is good enough; then the writer has its own way to wait.
         conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
         bounds::set(conn)?;
-        let refused = refuse_others(settings, conn);
+        let refused = rights::kept(|| refuse_others(settings, conn));
         give(settings, path, fresh);
         refused?;
-        if make(settings, path, &[])? && journal(conn)? != "wal" {
+        if make(settings, path, &[])? && !is_logged(conn)? {
             make(settings, path, parts::JOURNAL)?;
             file::look(path, settings)?;
         }
-        let mode = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)).map_err(fault::of)?;
+        let set = || conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)).map_err(fault::of);
+        let mode = rights::kept(set)?;
         give(settings, path, fresh);
         Ok(mode)
     })?;

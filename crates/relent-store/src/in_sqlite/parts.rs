@@ -87,7 +87,8 @@ fn are_for_others(folder: &Path, file: &Path, of_file: &rustix::fs::Stat) -> boo
             0 => rustix::process::getegid().as_raw(),
             _ => folder.st_gid,
         };
-        folder.st_mode & 0o011 != 0 && (!is_same_group(of_new_ones, of_file.st_gid) || lists::is_on(file))
+        let is_roots = rustix::process::geteuid().is_root() && of_file.st_uid != 0;
+        folder.st_mode & 0o011 != 0 && (is_roots || !is_same_group(of_new_ones, of_file.st_gid) || lists::is_on(file))
     })
 }
 
@@ -107,6 +108,15 @@ fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs:
     rustix::fs::Mode::from_raw_mode(if is_well { mode } else { mode & 0o600 | left << 3 | left })
 }
 
+/// Root's is given to the file's owner.
+#[cfg(target_os = "linux")]
+fn give_owner(part: &OwnedFd, of_part: &rustix::fs::Stat, of_file: &rustix::fs::Stat) {
+    use rustix::fs::{AtFlags, Uid, chownat};
+    if of_part.st_uid == 0 && of_part.st_uid != of_file.st_uid {
+        let _ = chownat(part, "", Some(Uid::from_raw(of_file.st_uid)), None, AtFlags::EMPTY_PATH);
+    }
+}
+
 /// In a shared folder, and where a file's parts would be for others than the file, makes these parts of a file that is there, if they are not
 /// there, and sees that strangers made none of them, whoever is believed: what the file's owner or another writer of it put there is as good
 /// as the file. Elsewhere it does nothing. Whether it is such a place.
@@ -116,7 +126,7 @@ fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs:
 /// There is one of a stranger's.
 #[cfg(target_os = "linux")]
 pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
-    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Uid, chownat, mknodat, open, openat, statat};
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mknodat, open, openat, statat};
     let Some(name) = file.file_name() else { return Ok(false) };
     let folder = folder_of(file);
     let ours = rustix::process::geteuid().as_raw();
@@ -154,9 +164,7 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
             let mode = give_group(&there, of_part.st_gid, &of_file);
             // While it is the caller's: to change what is somebody else's takes more than to give it away (CAP_FOWNER).
             lists::give(&there, file, &of_file, mode, whom);
-            if ours == 0 && of_part.st_uid != of_file.st_uid {
-                let _ = chownat(&there, "", Some(Uid::from_raw(of_file.st_uid)), None, AtFlags::EMPTY_PATH);
-            }
+            give_owner(&there, &of_part, &of_file);
         }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
@@ -229,11 +237,13 @@ pub(super) fn give(file: &Path, ends: &[&str], fresh: &Fresh) {
         let is_as_the_file = is_same_group(data.st_gid, of_file.st_gid) && Mode::from_raw_mode(data.st_mode) == mode;
         let is_ours = data.st_uid == ours && data.st_nlink == 1 && FileType::from_raw_mode(data.st_mode).is_file();
         // What somebody has exchanged for it stays whose it is.
-        let is_well = is_as_the_file && lists::is_well(&part, file, &of_file);
+        let is_its_owners = ours != 0 || data.st_uid == of_file.st_uid;
+        let is_well = is_as_the_file && is_its_owners && lists::is_well(&part, file, &of_file);
         if is_well || !is_ours || !fresh.has(&part) || !is_open_here(data.st_dev, data.st_ino) {
             continue;
         }
         lists::give(&part, file, &of_file, give_group(&part, data.st_gid, &of_file), lists::For::All);
+        give_owner(&part, &data, &of_file);
     }
 }
 
@@ -556,51 +566,55 @@ mod tests {
         let private = |name: &str| {
             let path = home.path().join(name);
             fs::write(&path, "private").unwrap();
-            mode(&path, 0o600);
+            chown(&path, None, Some(54_321)).unwrap();
+            mode(&path, 0o640);
             path
         };
         let (first, second) = (private("first"), private("second"));
         // The clock of file systems goes on.
-        while file::id(&private("later")).unwrap().born() == file::id(&second).unwrap().born() {
-            fs::remove_file(home.path().join("later")).unwrap();
-        }
-        // Whose it is SQLite says itself, where that is root's to say.
-        let now = || fs::metadata(&log).unwrap().mode() & 0o777;
+        let born = file::id(&second).unwrap().born();
+        while born.is_some_and(|born| Fresh::beside(&file, LOG).since <= born) {}
+        let now = || {
+            let data = fs::metadata(&log).unwrap();
+            (data.gid(), data.mode() & 0o777)
+        };
         // Before it is opened.
         fs::rename(first, &log).unwrap();
         let store = believing().open(&file).unwrap();
-        assert_eq!(now(), 0o600);
+        assert_eq!(now(), (54_321, 0o640));
         drop(store);
         // In the place of one that was made beforehand.
         fs::write(&log, "").unwrap();
         let fresh = Fresh::beside(&file, LOG);
         fs::rename(second, &log).unwrap();
         let conn = rusqlite::Connection::open(&file).unwrap();
-        let _: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+        let read = || conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+        let _: i64 = crate::in_sqlite::rights::kept(read);
         give(&file, LOG, &fresh);
-        assert_eq!(now(), 0o600);
+        assert_eq!(now(), (54_321, 0o640));
     }
 
     /// SQLite makes it anew where somebody has closed the file, and removed it, after it was made. It takes root to give something away.
     #[test]
-    fn a_log_that_sqlite_has_made_anew_is_given_to_the_files_group() {
+    fn a_log_that_sqlite_has_made_anew_is_given_to_the_files_owner_and_group() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state.db");
         drop(believing().open(&file).unwrap());
-        if chown(&file, None, Some(12_345)).is_err() {
-            eprintln!("SKIPPED a_log_that_sqlite_has_made_anew_is_given_to_the_files_group: it takes root");
+        if chown(&file, Some(65_534), Some(12_345)).is_err() {
+            eprintln!("SKIPPED a_log_that_sqlite_has_made_anew_is_given_to_the_files_owner_and_group: it takes root");
             return;
         }
         mode(&file, 0o660);
         let of = |end: &str| {
             let data = fs::metadata(file::beside(&file, end)).unwrap();
-            (data.gid(), data.mode() & 0o777)
+            (data.uid(), data.gid(), data.mode() & 0o777)
         };
-        for (folders, now) in [(0o770, (12_345, 0o660)), (0o700, (54_321, 0o600))] {
+        for (folders, now) in [(0o770, (65_534, 12_345, 0o660)), (0o700, (0, 54_321, 0o600))] {
             mode(folder.path(), folders);
             let fresh = Fresh::beside(&file, LOG);
             let conn = rusqlite::Connection::open(&file).unwrap();
-            let _: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+            let read = || conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+            let _: i64 = crate::in_sqlite::rights::kept(read);
             for end in LOG {
                 chown(file::beside(&file, end), None, Some(54_321)).unwrap();
                 mode(&file::beside(&file, end), 0o600);
