@@ -88,25 +88,32 @@ pub(crate) fn broken(text: &str) -> Cow<'_, str> {
     broken_at(text, screen::columns().unwrap_or(usize::MAX))
 }
 
-/// What is said on standard error, in which each line begins with words of relent's, and perhaps their colour. What has no end of a line is drawn over,
-/// and JSON is for programs.
+/// What is said on standard error, in which each line begins with words of relent's, the first perhaps with a colour. What has no end of a line is
+/// drawn over, and JSON is for programs.
 pub(crate) fn said(text: &str, columns: usize) -> Cow<'_, str> {
     if !text.ends_with('\n') || text.starts_with("{\"") {
         return Cow::Borrowed(text);
     }
-    broken_at(text, columns)
+    // Nobody else's word has a colour, which takes no room.
+    let coloured = text.strip_prefix(COLOUR_BEGINS).and_then(|rest| rest.split_once('m')).and_then(|(colour, rest)| {
+        let (word, behind) = rest.split_once(COLOUR_ENDS)?;
+        Some((&text[..COLOUR_BEGINS.len() + colour.len() + 1], word, behind))
+    });
+    let Some((colour, word, behind)) = coloured else { return broken_at(text, columns) };
+    match broken_at(&format!("{word}{behind}"), columns) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(broken) => Cow::Owned(match broken.strip_prefix(word) {
+            Some(behind) => format!("{colour}{word}{COLOUR_ENDS}{behind}"),
+            None => broken,
+        }),
+    }
 }
 
 fn broken_at(text: &str, columns: usize) -> Cow<'_, str> {
     let is_wide = |line: &str| line.len() > columns / 2 && screen::widest(line) > columns;
     // Nothing that takes no column begins anything: so each sign is looked at a few times, however many of those there are.
     let begins = |line: &str, (at, c)| !screen::is_no_column(c) && is_like_a_message(&line[at..]);
-    // Behind the word that has a colour: nobody else's has any.
-    let is_ahead = |line: &str| line.find(COLOUR_ENDS).map_or(1, |at| at + COLOUR_ENDS.len());
-    let may_begin = |line: &str| {
-        let ahead = is_ahead(line);
-        line.char_indices().skip_while(|(at, _)| *at < ahead).any(|sign| begins(line, sign))
-    };
+    let may_begin = |line: &str| line.char_indices().skip(1).any(|sign| begins(line, sign));
     let is_broken = |line: &str| is_wide(line.trim_end()) && may_begin(line);
     if !text.split_inclusive('\n').any(is_broken) {
         return Cow::Borrowed(text);
@@ -118,6 +125,8 @@ fn broken_at(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(lines.collect())
 }
 
+/// What begins one of relent's colours.
+pub(crate) const COLOUR_BEGINS: &str = "\x1b[1;";
 /// What ends a colour.
 pub(crate) const COLOUR_ENDS: &str = "\x1b[0m";
 
@@ -211,6 +220,15 @@ mod tests {
             let long = format!("{begin} {}\n", "a ".repeat(80));
             assert!(matches!(said(&long, 80), Cow::Borrowed(_)), "{begin}");
         }
+        let narrow = said("\u{1b}[1;31merror:\u{1b}[0m \"--x-error:FORGED-aaaa\" is unknown\n", 8).into_owned();
+        assert!(narrow.starts_with("\u{1b}[1;31merror:\u{1b}[0m\n  \"--x-e\n"), "{narrow}");
+        assert!(
+            !said("\u{1b}[1;31merror:\u{1b}[0m x: error:FORGED\n", 3).contains("\u{1b}"),
+            "no part of a colour is left"
+        );
+        // A colour takes no room.
+        let fits = format!("\u{1b}[1;31merror:\u{1b}[0m {} relent: x\n", "a".repeat(61));
+        assert!(matches!(said(&fits, 80), Cow::Borrowed(_)));
         for whole in [format!("{{\"event\":\"remark\",\"remark\":\"{forged}\"}}\n"), format!("\r\u{1b}[K{forged}")] {
             assert!(matches!(said(&whole, 80), Cow::Borrowed(_)), "{whole}");
         }

@@ -41,10 +41,13 @@ impl Dress {
         Ok(Dress { mode, of: Some((old.uid(), old.gid())), has_no_list: true })
     }
 
-    /// The same, but no more for others than they may do with the file that is there now, if there is one.
+    /// The same, but no more for others than they may do with the file that is there now, if there is one, and nothing if that is another's by now.
     pub(crate) fn no_more_than(&self, there: &Path) -> Dress {
         let now = fs::symlink_metadata(there).ok().filter(Metadata::is_file);
-        let most = now.map_or(0o777, |now| access::without_list(there, now.mode() & 0o777));
+        let most = now.map_or(0o777, |now| match self.of {
+            Some((owner, group)) if owner != now.uid() || !access::is_same_group(group, now.gid()) => 0o700,
+            _ => access::without_list(there, now.mode() & 0o777),
+        });
         Dress { mode: self.mode & (0o700 | most), ..*self }
     }
 

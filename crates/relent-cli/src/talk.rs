@@ -4,7 +4,7 @@
 //! terminal, where `NO_COLOR` is set to anything, or where `TERM` is `dumb`.
 
 use crate::{
-    breaks::COLOUR_ENDS,
+    breaks::{COLOUR_BEGINS, COLOUR_ENDS},
     brief,
     escape::{escape, escape_lines},
     json::Object,
@@ -253,7 +253,7 @@ const YELLOW: &str = "33";
 const CYAN: &str = "36";
 
 fn paint(word: &str, colour: &str) -> String {
-    if screen::colours() { format!("\x1b[1;{colour}m{word}{COLOUR_ENDS}") } else { word.to_owned() }
+    if screen::colours() { format!("{COLOUR_BEGINS}{colour}m{word}{COLOUR_ENDS}") } else { word.to_owned() }
 }
 
 /// What there is to say when standard output cannot be written to.

@@ -82,6 +82,11 @@ fn what_was_shut_meanwhile_stays_shut() {
         dress.no_more_than(&old).put_on(&file).unwrap();
         assert_eq!(file.metadata().unwrap().mode() & 0o777, dressed, "{now:o}");
     }
+    mode(0o664);
+    if chown(&old, None, Some(12_345)).is_ok() {
+        dress.no_more_than(&old).put_on(&file).unwrap();
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600, "it is another group's");
+    }
     fs::remove_file(&old).unwrap();
     dress.no_more_than(&old).put_on(&file).unwrap();
     assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o664);

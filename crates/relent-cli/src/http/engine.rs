@@ -294,7 +294,7 @@ impl Engine {
     ) -> Result<Success, Broken> {
         let have = received.begin()?;
         let limit = || self.attempt_limit(call, now());
-        let may = have == 0 && hedge::is_allowed(&self.terms.request.method, &self.terms.request.headers);
+        let may = have == 0 && hedge::is_allowed(&self.terms.request.meant(), &self.terms.request.headers);
         let Some(plan) = guard.hedged(now()).filter(|_| may) else {
             let limit = limit();
             let end = limit.and_then(|limit| time::Instant::now().checked_add(limit));
@@ -354,7 +354,7 @@ impl Engine {
     /// Whether the request may be sent again, if it has left.
     fn replay(&self, left: bool) -> wire::Replay {
         let request = &self.terms.request;
-        let (method, headers) = (&request.method, &request.headers);
+        let (method, headers) = (&request.meant(), &request.headers);
         wire::replay(&wire::Request { method, headers, left, unsafe_too: self.retry_unsafe })
     }
 

@@ -344,7 +344,7 @@ fn of_connection(error: &Unanswered, way: &Way<'_>) -> (Fault, Failure) {
             (fault, failure.hint(HTTP1_HINT))
         }
         Some(io) if Fault::of_io(io) == Fault::Timeout => of(Fault::Timeout, "no answer in time".into()),
-        Some(io) => of(Fault::Reset, format!("the connection broke before the answer: {}", plain(io))),
+        Some(_) => of(Fault::Reset, format!("the connection broke before the answer: {}", innermost(error))),
         // What does not understand the greeting of HTTP/2 may be known by its answer to it, or gone before the request was sent.
         None if way.http2_alone => {
             let (fault, failure) = of(Fault::Reset, CLOSED.into());

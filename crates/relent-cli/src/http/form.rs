@@ -59,7 +59,10 @@ impl Field {
         }
         let (source, extras) = match value.strip_prefix(['@', '<']) {
             Some(file) => file.split_once(';').map_or((file, ""), |(file, extras)| (file, extras)),
-            None => value.split_once(";type=").map_or((value, ""), |(text, _)| (text, &value[text.len() + 1..])),
+            None => {
+                let begins = [";type=", ";filename="].into_iter().filter_map(|extra| value.find(extra)).min();
+                begins.map_or((value, ""), |at| (&value[..at], &value[at + 1..]))
+            }
         };
         let (mut kind, mut file_name) = (None, None);
         for extra in extras.split(';').filter(|extra| !extra.trim().is_empty()) {
@@ -126,6 +129,9 @@ mod tests {
         let begin = "--B|Content-Disposition: form-data; name=\"a\"";
         assert_eq!(head("a=b=c"), format!("{begin}||"));
         assert_eq!(head("a=b;type=text/csv"), format!("{begin}|Content-Type: text/csv||"));
+        for text in ["a=b;filename=c;type=text/csv", "a=b;type=text/csv;filename=c"] {
+            assert_eq!(head(text), format!("{begin}; filename=\"c\"|Content-Type: text/csv||"), "{text}");
+        }
         assert_eq!(head("a=@d/x.PNG"), format!("{begin}; filename=\"x.PNG\"|Content-Type: image/png||"));
         assert_eq!(head("a=<x.png"), format!("{begin}||"));
         assert_eq!(head("a=@x;filename=y\"z;type=a/b"), format!("{begin}; filename=\"y%22z\"|Content-Type: a/b||"));

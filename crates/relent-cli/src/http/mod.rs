@@ -109,7 +109,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let recipe = client::recipe(args, &request)?;
     let client = recipe.client()?;
     let whole = args.policy.whole();
-    let described = match hedge::is_allowed(&request.method, &request.headers) {
+    let described = match hedge::is_allowed(&request.meant(), &request.headers) {
         true => args.upstream.draft(&whole)?,
         false => {
             let why = format!("{} without an Idempotency-Key is sent once at a time", request.method);

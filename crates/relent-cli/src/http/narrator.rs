@@ -70,6 +70,8 @@ pub(super) struct Narrator {
     talk: TalkArgs,
     policy: Policy,
     method: Method,
+    /// A header names another method.
+    is_another_meant: bool,
     url: String,
     fail_with_body: bool,
     began: Instant,
@@ -92,6 +94,7 @@ impl Narrator {
             talk,
             policy,
             method,
+            is_another_meant: request.meant() != request.method,
             url,
             fail_with_body,
             began: now,
@@ -368,7 +371,10 @@ impl Narrator {
     fn because(&self, failure: &Failure, stop: Stop) -> String {
         let told = failure.told.as_deref().map(|told| format!(" ({told})")).unwrap_or_default();
         match (stop, failure.verdict.pushback()) {
-            (Stop::Unsafe(rule), _) => format!("{} is not sent again, since {rule}", self.method),
+            (Stop::Unsafe(rule), _) => {
+                let made = if self.is_another_meant { ", of which a header makes another method," } else { "" };
+                format!("{}{made} is not sent again, since {rule}", self.method)
+            }
             (Stop::GaveUp(Reason::PushbackTooLong), Some(wait)) => {
                 format!("told to wait {}{told}, {}", Human(wait), self.too_long(wait))
             }

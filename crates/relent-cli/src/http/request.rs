@@ -26,6 +26,15 @@ pub(super) struct Request {
 }
 
 impl Request {
+    /// The method that is meant: one that a header names, for servers that heed that, if it may be repeated less than that of the request.
+    pub(super) fn meant(&self) -> Method {
+        const NAMED_BY: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+        let values = NAMED_BY.into_iter().flat_map(|name| self.headers.get_all(name));
+        let named = values.filter_map(|value| value.to_str().ok()?.trim().to_ascii_uppercase().parse().ok());
+        let repeats = |method: &Method| (wire::is_idempotent(method), method.is_safe());
+        named.chain([self.method.clone()]).min_by_key(repeats).expect("there is one")
+    }
+
     /// The request that the flags describe. A body that has to be read now must end within `limit`.
     pub(super) fn resolve(args: &Args, limit: Option<Duration>) -> Result<Request, Fault> {
         let (method, mut url) = target(args)?;
@@ -230,6 +239,25 @@ fn random_bits() -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_makes_a_method_less_that_may_be_repeated_and_never_more() {
+        for (method, header, named, meant) in [
+            ("GET", "X-HTTP-Method-Override", "POST", "POST"),
+            ("GET", "X-HTTP-Method", " patch", "PATCH"),
+            ("PUT", "X-Method-Override", "PURGE", "PURGE"),
+            ("GET", "X-HTTP-Method-Override", "PUT", "PUT"),
+            ("POST", "X-HTTP-Method-Override", "GET", "POST"),
+            ("GET", "X-HTTP-Method-Override", "a b", "GET"),
+            ("GET", "X-Method", "POST", "GET"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(http::HeaderName::try_from(header).unwrap(), HeaderValue::from_static(named));
+            let url = Url::parse("http://h/").unwrap();
+            let request = Request { method: method.parse().unwrap(), url, headers, body: None };
+            assert_eq!(request.meant().as_str(), meant, "{method}, {header}: {named}");
+        }
+    }
 
     #[test]
     fn statuses_are_numbers_and_ranges() {

@@ -101,14 +101,6 @@ fn names_no_other(journal: &Path) -> Result<(), Error> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Id(u64, u64, Option<SystemTime>);
 
-#[cfg(target_os = "linux")]
-impl Id {
-    /// When it was made, where the system says so.
-    pub(super) fn born(&self) -> Option<SystemTime> {
-        self.2
-    }
-}
-
 /// Which file a path names, where the system says so. Nothing else is asked, because this is before and after each commit: since
 /// Linux 6.13 a file whose times somebody has looked at gets finer ones with the next byte, and they have to be on disk with it, so
 /// that a commit would take half as long again.

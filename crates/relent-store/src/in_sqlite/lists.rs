@@ -96,7 +96,8 @@ fn wanted(part: &OwnedFd, file: &Path, of_file: &Stat, whom: For) -> Option<Vec<
     of_part_by(&read(file)?, Whose::of(of_file), Whose::of(&of_part), whom)
 }
 
-fn by_number(part: &OwnedFd) -> PathBuf {
+/// What leads to a part that is open.
+pub(super) fn by_number(part: &OwnedFd) -> PathBuf {
     format!("/proc/self/fd/{}", part.as_raw_fd()).into()
 }
 

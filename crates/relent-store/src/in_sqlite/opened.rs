@@ -163,7 +163,7 @@ pub(super) fn is_of_others(settings: &SqliteSettings, path: &Path) -> Result<boo
         }
     }
     open(settings, path, OpenFlags::SQLITE_OPEN_READ_ONLY)?
-        .read(|conn, _| rights::kept(|| ask(conn)))
+        .read(|conn| rights::kept(|| ask(conn)))
         .map(|(_, is_theirs)| is_theirs)
 }
 
@@ -216,7 +216,8 @@ const SOON: Duration = Duration::from_millis(10);
 pub(super) struct Unread {
     pub(super) conn: Connection,
     journal: Option<journal::Taken>,
-    fresh: parts::Fresh,
+    /// What was made beside it, where others could put something in its place.
+    made: Option<parts::Made>,
 }
 
 /// Opens a file, and looks at it once more before something is read. What SQLite will open beside it is there then, if
@@ -224,22 +225,18 @@ pub(super) struct Unread {
 fn open(settings: &SqliteSettings, path: &Path, how: OpenFlags) -> Result<Unread, Error> {
     parts::shut_nobody_out(path, settings)?;
     let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
-    make(settings, path, parts::LOG)?;
+    let made = make(settings, path, parts::LOG)?;
     let journal = if is_to_stay_empty(settings, &real) { None } else { journal::take(&real)? };
-    let fresh = parts::Fresh::beside(&real, parts::LOG);
     let conn = connection(settings, path, how)?;
     file::look(path, settings)?;
-    Ok(Unread { conn, journal, fresh })
+    Ok(Unread { conn, journal, made })
 }
 
 impl Unread {
     /// What comes of reading it.
-    fn read<T>(
-        self,
-        read: impl FnOnce(&mut Connection, &parts::Fresh) -> Result<T, Error>,
-    ) -> Result<(Connection, T), Error> {
-        let Unread { mut conn, journal, fresh } = self;
-        let read = read(&mut conn, &fresh);
+    fn read<T>(self, read: impl FnOnce(&mut Connection) -> Result<T, Error>) -> Result<(Connection, T), Error> {
+        let Unread { mut conn, journal, .. } = self;
+        let read = read(&mut conn);
         if let Some(journal) = journal.filter(|_| is_logged(&conn).unwrap_or(false)) {
             journal.give_back();
         }
@@ -265,23 +262,16 @@ pub(super) fn unread(settings: &SqliteSettings, path: &Path) -> Result<Unread, E
     open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
-/// Makes these parts, where others could. Whether they could.
-fn make(settings: &SqliteSettings, path: &Path, ends: &[&str]) -> Result<bool, Error> {
+/// Makes these parts, where others could, if they could.
+fn make(settings: &SqliteSettings, path: &Path, ends: &[&str]) -> Result<Option<parts::Made>, Error> {
     // What cannot be found is told by who looks at it.
     let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
-    if is_to_stay_empty(settings, &real) { Ok(false) } else { parts::make(&real, ends) }
+    if is_to_stay_empty(settings, &real) { Ok(None) } else { parts::make(&real, ends) }
 }
 
 /// Whether there is nothing in a file, and is to be nothing beside it.
 fn is_to_stay_empty(settings: &SqliteSettings, real: &Path) -> bool {
     settings.no_making && std::fs::metadata(real).is_ok_and(|data| data.len() == 0)
-}
-
-/// Gives the log that SQLite has open to all who may write to the file.
-fn give(settings: &SqliteSettings, path: &Path, fresh: &parts::Fresh) {
-    if let Ok(real) = file::real(path, settings) {
-        parts::give(&real, parts::LOG, fresh);
-    }
 }
 
 /// That a file is what it was opened for.
@@ -297,7 +287,7 @@ fn refuse_others(settings: &SqliteSettings, conn: &Connection) -> Result<(), Err
 /// The same before anything is made beside a file that nobody is at, where others may write: there it would be left.
 fn refuse_as_it_lies(settings: &SqliteSettings, path: &Path) -> Result<(), Error> {
     let is_empty = std::fs::metadata(path).is_ok_and(|data| data.len() == 0);
-    if is_empty || parts::is_in_use(path, settings) || !make(settings, path, &[])? {
+    if is_empty || parts::is_in_use(path, settings) || make(settings, path, &[])?.is_none() {
         return Ok(());
     }
     let refused = as_it_lies(settings, path).and_then(|mut conn| {
@@ -309,25 +299,34 @@ fn refuse_as_it_lies(settings: &SqliteSettings, path: &Path) -> Result<(), Error
     if parts::is_in_use(path, settings) { Ok(()) } else { refused }
 }
 
+/// Sees to it that a file is written to by a log: how it is written to.
+fn log(settings: &SqliteSettings, path: &Path, conn: &mut Connection) -> Result<String, Error> {
+    // While it is set up, the default is good enough; then the writer has its own way to wait.
+    conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
+    bounds::set(conn)?;
+    rights::kept(|| refuse_others(settings, conn))?;
+    if make(settings, path, &[])?.is_some() && !is_logged(conn)? {
+        make(settings, path, parts::JOURNAL)?;
+        file::look(path, settings)?;
+    }
+    let set = || conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(fault::of);
+    rights::kept(set)
+}
+
 fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
     refuse_as_it_lies(settings, path)?;
-    let unread = open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    let (mut conn, mode) = unread.read(|conn, fresh| {
-        // While it is set up, the default is good enough; then the writer has its own way to wait.
-        conn.busy_timeout(Duration::from_secs(5)).map_err(fault::of)?;
-        bounds::set(conn)?;
-        let refused = rights::kept(|| refuse_others(settings, conn));
-        give(settings, path, fresh);
-        refused?;
-        if make(settings, path, &[])? && !is_logged(conn)? {
-            make(settings, path, parts::JOURNAL)?;
-            file::look(path, settings)?;
+    let mut left = TRIES;
+    let (mut conn, mode) = loop {
+        let mut unread = open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let made = unread.made.take();
+        let (conn, mode) = unread.read(|conn| log(settings, path, conn))?;
+        let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
+        left -= 1;
+        if left == 0 || made.is_none_or(|made| parts::are_well(&real, parts::LOG, &made)) {
+            break (conn, mode);
         }
-        let set = || conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)).map_err(fault::of);
-        let mode = rights::kept(set)?;
-        give(settings, path, fresh);
-        Ok(mode)
-    })?;
+        // SQLite removes them where nobody else has them open.
+    };
     if mode != "wal" {
         let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");
         return Err(Error::new(ErrorKind::Unsupported, what).hint("is it on a network file system?"));

@@ -11,6 +11,8 @@ use super::{SqliteSettings, file};
 use crate::Error;
 #[cfg(target_os = "linux")]
 use crate::numbers;
+#[cfg(target_os = "linux")]
+use rustix::fs::Stat;
 #[cfg(unix)]
 use rustix::io::Errno;
 #[cfg(target_os = "linux")]
@@ -81,7 +83,7 @@ pub(super) fn is_open_to_others(folder: &Path) -> bool {
 
 /// Whether what is made beside a file is another group's than the file, or has no list as the file has, and others come as far as that.
 #[cfg(target_os = "linux")]
-fn are_for_others(folder: &Path, file: &Path, of_file: &rustix::fs::Stat) -> bool {
+fn are_for_others(folder: &Path, file: &Path, of_file: &Stat) -> bool {
     rustix::fs::stat(folder).is_ok_and(|folder| {
         let of_new_ones = match folder.st_mode & 0o2000 {
             0 => rustix::process::getegid().as_raw(),
@@ -100,7 +102,7 @@ fn is_same_group(group: u32, other: u32) -> bool {
 /// Gives a part the file's group, and says what its mode is to be: the file's, but where it keeps another group, nobody but the
 /// owner may do more than both the file's group and everybody may: who is in that may be shut out.
 #[cfg(target_os = "linux")]
-fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs::Stat) -> rustix::fs::Mode {
+fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &Stat) -> rustix::fs::Mode {
     use rustix::fs::{AtFlags, Gid, chownat};
     let (mode, left) = (of_file.st_mode & 0o666, of_file.st_mode & of_file.st_mode >> 3 & 0o006);
     let is_well = is_same_group(of_part, of_file.st_gid)
@@ -110,37 +112,39 @@ fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &rustix::fs:
 
 /// Root's is given to the file's owner.
 #[cfg(target_os = "linux")]
-fn give_owner(part: &OwnedFd, of_part: &rustix::fs::Stat, of_file: &rustix::fs::Stat) {
+fn give_owner(part: &OwnedFd, of_file: &Stat) {
     use rustix::fs::{AtFlags, Uid, chownat};
-    if of_part.st_uid == 0 && of_part.st_uid != of_file.st_uid {
+    if rustix::process::geteuid().is_root() && of_file.st_uid != 0 {
         let _ = chownat(part, "", Some(Uid::from_raw(of_file.st_uid)), None, AtFlags::EMPTY_PATH);
     }
 }
 
+/// What was made beside a file, where others could put something in its place.
+#[cfg(target_os = "linux")]
+pub(super) struct Made(Vec<file::Id>);
+
 /// In a shared folder, and where a file's parts would be for others than the file, makes these parts of a file that is there, if they are not
 /// there, and sees that strangers made none of them, whoever is believed: what the file's owner or another writer of it put there is as good
-/// as the file. Elsewhere it does nothing. Whether it is such a place.
+/// as the file. Elsewhere, `None`, it does nothing.
 ///
 /// # Errors
 ///
 /// There is one of a stranger's.
 #[cfg(target_os = "linux")]
-pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
-    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, mknodat, open, openat, statat};
-    let Some(name) = file.file_name() else { return Ok(false) };
-    let folder = folder_of(file);
+pub(super) fn make(file: &Path, ends: &[&str]) -> Result<Option<Made>, Error> {
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, open, openat, statat};
+    let (Some(name), folder) = (file.file_name(), folder_of(file)) else { return Ok(None) };
     let ours = rustix::process::geteuid().as_raw();
-    let is_shared = is_shared(folder);
     let are_for_others =
-        statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|data| are_for_others(folder, file, &data));
-    if !is_shared && !are_for_others {
-        return Ok(false);
+        || statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|data| are_for_others(folder, file, &data));
+    if !is_shared(folder) && !are_for_others() {
+        return Ok(None);
     }
-    let is_given_later = are_for_others || lists::are_given_in(folder) || lists::is_on(file);
+    let mut made = Made(Vec::new());
     let Ok(folder) = open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
-        return Ok(true);
+        return Ok(Some(made));
     };
-    let Ok(of_file) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(true) };
+    let Ok(of_file) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(Some(made)) };
     for end in ends {
         // Who could only read a journal could lock it, and nobody else would get it then.
         let whom = if JOURNAL.contains(end) { lists::For::Writers } else { lists::For::All };
@@ -150,136 +154,93 @@ pub(super) fn make(file: &Path, ends: &[&str]) -> Result<bool, Error> {
         }
         let mut part = name.to_owned();
         part.push(end);
-        // Neither opened nor followed: to close what SQLite has open elsewhere in this process would let go of its locks.
-        let made = mknodat(&folder, &part, FileType::RegularFile, begins(of_file.st_mode, is_given_later), 0);
+        // Else who may use the file could not use what is left beside it. Everybody gives it to the file's group, if they are in it. The
+        // caller's mask counts for nothing, as it does not with SQLite: what is made stays also where nothing comes of the opening, since
+        // somebody may have it open by then.
+        let dress = |there: &OwnedFd, of_part: &Stat| {
+            lists::give(there, file, &of_file, give_group(there, of_part.st_gid, &of_file), whom);
+        };
+        if let Some(there) = place(&folder, &part, &dress) {
+            made.0.extend(file::id_of(&there));
+            give_owner(&there, &of_file);
+        }
         let Ok(there) = openat(&folder, &part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
         let Ok(of_part) = statat(&there, "", AtFlags::EMPTY_PATH) else { continue };
-        // Else who may use the file could not use what is left beside it; what somebody has exchanged for it stays whose it is. Root gives
-        // it to the file's owner, and everybody to the file's group, if they are in it. The caller's mask counts for nothing, as it does
-        // not with SQLite: what is made stays also where nothing comes of the opening, since somebody may have it open by then.
-        let is_as_made = made.is_ok() && of_part.st_uid == ours && of_part.st_nlink == 1 && of_part.st_size == 0;
-        if is_as_made {
-            let mode = give_group(&there, of_part.st_gid, &of_file);
-            // While it is the caller's: to change what is somebody else's takes more than to give it away (CAP_FOWNER).
-            lists::give(&there, file, &of_file, mode, whom);
-            give_owner(&there, &of_part, &of_file);
-        }
         let is_a_writers = of_part.st_uid == of_file.st_uid || of_file.st_mode & 0o022 != 0;
         if !is_a_writers && of_part.st_uid != ours && of_part.st_uid != 0 {
             return Err(file::strangers(&file::beside(file, end), of_part.st_uid));
         }
     }
-    Ok(true)
+    Ok(Some(made))
 }
 
-/// The mode with which a part of a file of this mode is made: the same, so that what is left of who is killed then shuts nobody out; but where lists
-/// say who may do what, or the group is another, nobody is let in before those are what they should be.
+/// Makes an empty file that has no name before it is dressed, so that nobody can exchange another for it, or be shut out by what is left of who is
+/// killed meanwhile. `None`: there is one. It is open to be looked at alone: to close what SQLite has open elsewhere in this process would let go
+/// of its locks.
 #[cfg(target_os = "linux")]
-fn begins(of_file: u32, is_given_later: bool) -> rustix::fs::Mode {
-    rustix::fs::Mode::from_raw_mode(of_file & if is_given_later { 0o600 } else { 0o666 })
-}
-
-/// What may be given to others: what nothing stood in before SQLite opened the file, or was made since then. Who may write to the folder can
-/// have given a part's name to whatever the caller has there for themselves, and SQLite opens that.
-#[cfg(target_os = "linux")]
-pub(super) struct Fresh {
-    since: std::time::SystemTime,
-    empty: Vec<file::Id>,
-}
-
-#[cfg(target_os = "linux")]
-impl Fresh {
-    /// As it is now.
-    pub(super) fn beside(file: &Path, ends: &[&str]) -> Fresh {
-        use rustix::time::{ClockId, clock_gettime};
-        // By the clock of file systems, which does not go as finely.
-        let now = clock_gettime(ClockId::RealtimeCoarse);
-        let (seconds, nanos) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
-        let since = std::time::SystemTime::UNIX_EPOCH
-            + std::time::Duration::from_secs(seconds)
-            + std::time::Duration::from_nanos(nanos);
-        let empty = ends.iter().filter_map(|end| {
-            let part = looked_at(&file::beside(file, end))?;
-            let data = rustix::fs::statat(&part, "", rustix::fs::AtFlags::EMPTY_PATH).ok()?;
-            (data.st_size == 0).then(|| file::id_of(&part))?
-        });
-        Fresh { since, empty: empty.collect() }
-    }
-
-    fn has(&self, part: &OwnedFd) -> bool {
-        file::id_of(part).is_some_and(|id| self.empty.contains(&id) || id.born().is_some_and(|born| born >= self.since))
-    }
-}
-
-/// Opens a part to be looked at, and no more: to close what SQLite has open would let go of its locks.
-#[cfg(target_os = "linux")]
-fn looked_at(part: &Path) -> Option<OwnedFd> {
-    use rustix::fs::{Mode, OFlags, open};
-    open(part, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
-}
-
-/// Sees, once the file was read, that the parts that SQLite has open can be used by all who may write to the file: whoever closed it last may
-/// have removed those that were made before, and then SQLite has made others, of the caller's own group. They get the file's group, mode
-/// and access list, where [`make`] has made them.
-#[cfg(target_os = "linux")]
-pub(super) fn give(file: &Path, ends: &[&str], fresh: &Fresh) {
-    use rustix::fs::{AtFlags, CWD, FileType, Mode, statat};
-    let ours = rustix::process::geteuid().as_raw();
-    let folder = folder_of(file);
-    let Ok(of_file) = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW) else { return };
-    let is_to_be_given = is_shared(folder) || are_for_others(folder, file, &of_file);
-    for end in ends.iter().filter(|_| is_to_be_given) {
-        let Some(part) = looked_at(&file::beside(file, end)) else { continue };
-        let Ok(data) = statat(&part, "", AtFlags::EMPTY_PATH) else { continue };
-        let mode = Mode::from_raw_mode(of_file.st_mode & 0o666);
-        let is_as_the_file = is_same_group(data.st_gid, of_file.st_gid) && Mode::from_raw_mode(data.st_mode) == mode;
-        let is_ours = data.st_uid == ours && data.st_nlink == 1 && FileType::from_raw_mode(data.st_mode).is_file();
-        // What somebody has exchanged for it stays whose it is.
-        let is_its_owners = ours != 0 || data.st_uid == of_file.st_uid;
-        let is_well = is_as_the_file && is_its_owners && lists::is_well(&part, file, &of_file);
-        if is_well || !is_ours || !fresh.has(&part) || !is_open_here(data.st_dev, data.st_ino) {
-            continue;
-        }
-        lists::give(&part, file, &of_file, give_group(&part, data.st_gid, &of_file), lists::For::All);
-        give_owner(&part, &data, &of_file);
-    }
-}
-
-/// Whether this process has a file open otherwise than to be looked at.
-#[cfg(target_os = "linux")]
-fn is_open_here(device: u64, number: u64) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let is_it = |data: fs::Metadata| (data.dev(), data.ino()) == (device, number);
-    let is_for_more = |number: &OsStr| {
-        let told = fs::read_to_string(Path::new("/proc/self/fdinfo").join(number)).unwrap_or_default();
-        let flags = told.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
-        flags.is_some_and(|flags| flags & rustix::fs::OFlags::PATH.bits() == 0)
+fn place(folder: &OwnedFd, name: &OsStr, dress: &dyn Fn(&OwnedFd, &Stat)) -> Option<OwnedFd> {
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open, openat, statat};
+    let without_a_name = || {
+        let made = openat(folder, ".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR)?;
+        open(lists::by_number(&made), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
     };
-    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    open.into_iter().any(|entry| fs::metadata(entry.path()).is_ok_and(is_it) && is_for_more(&entry.file_name()))
-}
-
-/// Elsewhere nothing is.
-#[cfg(not(target_os = "linux"))]
-pub(super) struct Fresh;
-
-#[cfg(not(target_os = "linux"))]
-impl Fresh {
-    pub(super) fn beside(_: &Path, _: &[&str]) -> Fresh {
-        Fresh
+    let named = |there: OwnedFd| {
+        dress(&there, &statat(&there, "", AtFlags::EMPTY_PATH)?);
+        linkat(CWD, lists::by_number(&there), folder, name, AtFlags::SYMLINK_FOLLOW).map(|()| there)
+    };
+    match without_a_name().and_then(named) {
+        Ok(there) => Some(there),
+        Err(Errno::EXIST) => None,
+        Err(_) => place_by_name(folder, name, dress),
     }
 }
 
-/// Elsewhere nobody is asked.
-#[cfg(not(target_os = "linux"))]
-pub(super) fn give(_: &Path, _: &[&str], _: &Fresh) {}
+/// The same where the file system makes none without a name: nobody else is let in before it is what it should be.
+#[cfg(target_os = "linux")]
+fn place_by_name(folder: &OwnedFd, name: &OsStr, dress: &dyn Fn(&OwnedFd, &Stat)) -> Option<OwnedFd> {
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, mknodat, openat, statat};
+    mknodat(folder, name, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0).ok()?;
+    let there = openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let data = statat(&there, "", AtFlags::EMPTY_PATH).ok()?;
+    let is_as_made = data.st_uid == rustix::process::geteuid().as_raw() && data.st_nlink == 1 && data.st_size == 0;
+    is_as_made.then(|| dress(&there, &data))?;
+    Some(there)
+}
+
+/// Whether the parts that SQLite has open can be used by all who may write to the file: whoever closed it last may have removed those that were
+/// [made](make) before, and then SQLite has made others, of the caller's own group. What others have given the name of one is none of those either,
+/// and stays as it is: it may be what the caller has for themselves.
+#[cfg(target_os = "linux")]
+pub(super) fn are_well(file: &Path, ends: &[&str], made: &Made) -> bool {
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, open, statat};
+    let ours = rustix::process::geteuid().as_raw();
+    let Ok(of_file) = statat(CWD, file, AtFlags::SYMLINK_NOFOLLOW) else { return true };
+    ends.iter().all(|end| {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(part) = open(file::beside(file, end), flags, Mode::empty()) else { return true };
+        let Ok(data) = statat(&part, "", AtFlags::EMPTY_PATH) else { return true };
+        let is_as_the_file = is_same_group(data.st_gid, of_file.st_gid)
+            && (data.st_mode ^ of_file.st_mode) & 0o666 == 0
+            && (ours != 0 || of_file.st_uid == 0)
+            && lists::is_well(&part, file, &of_file);
+        data.st_uid != ours || is_as_the_file || file::id_of(&part).is_some_and(|id| made.0.contains(&id))
+    })
+}
 
 /// Elsewhere than on Linux nothing is known of a way to make a file without opening it.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn make(_: &Path, _: &[&str]) -> Result<bool, Error> {
-    Ok(false)
+pub(super) struct Made;
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn make(_: &Path, _: &[&str]) -> Result<Option<Made>, Error> {
+    Ok(None)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn are_well(_: &Path, _: &[&str], _: &Made) -> bool {
+    true
 }
 
 #[cfg(test)]
@@ -305,13 +266,6 @@ mod tests {
         let mut names: Vec<String> = files.collect();
         names.sort();
         names
-    }
-
-    #[test]
-    fn parts_are_made_for_all_who_may_use_the_file_unless_lists_say_who_that_is() {
-        for (of_file, has_lists, mode) in [(0o660, false, 0o660), (0o664, true, 0o600), (0o440, false, 0o440)] {
-            assert_eq!(begins(0o100_000 | of_file, has_lists).bits(), mode, "{of_file:o}");
-        }
     }
 
     #[test]
@@ -469,12 +423,10 @@ mod tests {
                 fs::remove_file(file::beside(&file, end)).unwrap();
             }
             // SQLite has made them.
-            let fresh = Fresh::beside(&file, LOG);
             let conn = rusqlite::Connection::open(&file).unwrap();
             let _: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
             assert_eq!([LOG[0], LOG[1]].map(of), [(true, 0o660); 2], "{shared:o}");
-            give(&file, LOG, &fresh);
-            assert_eq!([LOG[0], LOG[1]].map(of), [(false, 0o660); 2], "{shared:o}");
+            assert!(!are_well(&file, LOG, &Made(vec![])), "{shared:o}");
             drop(conn);
             let store = believing().open(&file).unwrap();
             assert_eq!([LOG[0], LOG[1]].map(of), [(false, 0o660); 2], "{shared:o}");
@@ -550,7 +502,7 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(without).join().unwrap());
     }
 
-    /// SQLite takes whatever has the name for its log; what it makes nothing of, it leaves as it is until it is written to.
+    /// SQLite takes whatever has the name for its log, and would give it to the file's owner and group, and what is empty the file's mode.
     #[test]
     fn what_others_have_given_the_logs_name_is_given_to_nobody() {
         let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -562,46 +514,30 @@ mod tests {
             return;
         }
         mode(&file, 0o660);
-        let log = file::beside(&file, "-wal");
-        let private = |name: &str| {
-            let path = home.path().join(name);
+        for end in [LOG, JOURNAL].concat() {
+            let (path, part) = (home.path().join("private"), file::beside(&file, end));
             fs::write(&path, "private").unwrap();
             chown(&path, None, Some(54_321)).unwrap();
             mode(&path, 0o640);
-            path
-        };
-        let (first, second) = (private("first"), private("second"));
-        // The clock of file systems goes on.
-        let born = file::id(&second).unwrap().born();
-        while born.is_some_and(|born| Fresh::beside(&file, LOG).since <= born) {}
-        let now = || {
-            let data = fs::metadata(&log).unwrap();
-            (data.gid(), data.mode() & 0o777)
-        };
-        // Before it is opened.
-        fs::rename(first, &log).unwrap();
-        let store = believing().open(&file).unwrap();
-        assert_eq!(now(), (54_321, 0o640));
-        drop(store);
-        // In the place of one that was made beforehand.
-        fs::write(&log, "").unwrap();
-        let fresh = Fresh::beside(&file, LOG);
-        fs::rename(second, &log).unwrap();
-        let conn = rusqlite::Connection::open(&file).unwrap();
-        let read = || conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
-        let _: i64 = crate::in_sqlite::rights::kept(read);
-        give(&file, LOG, &fresh);
-        assert_eq!(now(), (54_321, 0o640));
+            let private = fs::File::open(&path).unwrap();
+            fs::rename(path, &part).unwrap();
+            let store = believing().open(&file);
+            let data = private.metadata().unwrap();
+            assert_eq!((data.gid(), data.mode() & 0o777), (54_321, 0o640), "{end}: {store:?}");
+            drop(store);
+            let _ = fs::remove_file(part);
+        }
     }
 
     /// SQLite makes it anew where somebody has closed the file, and removed it, after it was made. It takes root to give something away.
     #[test]
-    fn a_log_that_sqlite_has_made_anew_is_given_to_the_files_owner_and_group() {
+    fn a_log_that_sqlite_has_made_anew_is_made_by_us_when_nobody_else_has_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("state.db");
         drop(believing().open(&file).unwrap());
+        mode(folder.path(), 0o770);
         if chown(&file, Some(65_534), Some(12_345)).is_err() {
-            eprintln!("SKIPPED a_log_that_sqlite_has_made_anew_is_given_to_the_files_owner_and_group: it takes root");
+            eprintln!("SKIPPED a_log_that_sqlite_has_made_anew_is_made_by_us_when_nobody_else_has_it: it takes root");
             return;
         }
         mode(&file, 0o660);
@@ -609,28 +545,49 @@ mod tests {
             let data = fs::metadata(file::beside(&file, end)).unwrap();
             (data.uid(), data.gid(), data.mode() & 0o777)
         };
-        for (folders, now) in [(0o770, (65_534, 12_345, 0o660)), (0o700, (0, 54_321, 0o600))] {
-            mode(folder.path(), folders);
-            let fresh = Fresh::beside(&file, LOG);
+        let made_by_sqlite = || {
             let conn = rusqlite::Connection::open(&file).unwrap();
             let read = || conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
             let _: i64 = crate::in_sqlite::rights::kept(read);
-            for end in LOG {
-                chown(file::beside(&file, end), None, Some(54_321)).unwrap();
-                mode(&file::beside(&file, end), 0o600);
-            }
-            give(&file, LOG, &fresh);
-            assert_eq!([LOG[0], LOG[1]].map(of), [now; 2], "{folders:o}");
+            conn
+        };
+        let conn = made_by_sqlite();
+        assert!(!are_well(&file, LOG, &Made(vec![])));
+        // Who has it open keeps it.
+        drop(believing().open(&file).unwrap());
+        assert_eq!([LOG[0], LOG[1]].map(|end| of(end).0), [0; 2]);
+        // What was left, and nobody has open, is made anew.
+        let kept = LOG.iter().map(|end| (file::beside(&file, end), fs::read(file::beside(&file, end)).unwrap()));
+        let kept: Vec<(PathBuf, Vec<u8>)> = kept.collect();
+        drop(conn);
+        kept.iter().for_each(|(part, bytes)| fs::write(part, bytes).unwrap());
+        let store = believing().open(&file).unwrap();
+        assert_eq!([LOG[0], LOG[1]].map(of), [(65_534, 12_345, 0o660); 2]);
+        drop(store);
+    }
+
+    /// As on file systems that make none without a name.
+    #[test]
+    fn a_part_that_is_made_by_its_name_is_dressed_as_well() {
+        use rustix::fs::{Mode, OFlags, open};
+        let folder = tempfile::tempdir().unwrap();
+        let opened = open(folder.path(), OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        for make in [place, place_by_name] {
+            let dress = |there: &OwnedFd, of_part: &Stat| {
+                assert_eq!((of_part.st_mode & 0o777, of_part.st_size), (0o600, 0));
+                rustix::fs::chmodat(
+                    rustix::fs::CWD,
+                    lists::by_number(there),
+                    Mode::from_raw_mode(0o640),
+                    rustix::fs::AtFlags::empty(),
+                )
+                .unwrap();
+            };
+            let there = make(&opened, OsStr::new("part"), &dress).unwrap();
+            let path = folder.path().join("part");
+            assert_eq!((file::id_of(&there), fs::metadata(&path).unwrap().mode() & 0o777), (file::id(&path), 0o640));
+            assert!(make(&opened, OsStr::new("part"), &dress).is_none(), "there is one");
+            fs::remove_file(path).unwrap();
         }
-        // What nobody has open here was laid there.
-        mode(folder.path(), 0o770);
-        let fresh = Fresh::beside(&file, LOG);
-        for end in LOG {
-            fs::write(file::beside(&file, end), "private").unwrap();
-            mode(&file::beside(&file, end), 0o600);
-        }
-        let before = [LOG[0], LOG[1]].map(of);
-        give(&file, LOG, &fresh);
-        assert_eq!([LOG[0], LOG[1]].map(of), before);
     }
 }
