@@ -45,7 +45,7 @@ impl Dress {
     pub(crate) fn no_more_than(&self, there: &Path) -> Dress {
         let now = fs::symlink_metadata(there).ok().filter(Metadata::is_file);
         let most = now.map_or(0o777, |now| match self.of {
-            Some((owner, group)) if owner != now.uid() || !access::is_same_group(group, now.gid()) => 0o700,
+            Some(before) if before != (now.uid(), now.gid()) => 0o700,
             _ => access::without_list(there, now.mode() & 0o777),
         });
         Dress { mode: self.mode & (0o700 | most), ..*self }

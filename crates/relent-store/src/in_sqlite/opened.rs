@@ -15,7 +15,7 @@ use std::{
     cell::Cell,
     io,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// A connection, how it was made, and to which file.
@@ -212,6 +212,9 @@ const TRIES: u32 = 5;
 /// After how long.
 const SOON: Duration = Duration::from_millis(10);
 
+/// For how long a log that is not for all who may write to the file is waited for to go.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// A file of which nothing is read yet.
 pub(super) struct Unread {
     pub(super) conn: Connection,
@@ -315,17 +318,18 @@ fn log(settings: &SqliteSettings, path: &Path, conn: &mut Connection) -> Result<
 
 fn connect(settings: &SqliteSettings, path: &Path) -> Result<Connection, Error> {
     refuse_as_it_lies(settings, path)?;
-    let mut left = TRIES;
+    let began = Instant::now();
     let (mut conn, mode) = loop {
         let mut unread = open(settings, path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         let made = unread.made.take();
         let (conn, mode) = unread.read(|conn| log(settings, path, conn))?;
         let real = file::real(path, settings).unwrap_or_else(|_| path.to_owned());
-        left -= 1;
-        if left == 0 || made.is_none_or(|made| parts::are_well(&real, parts::LOG, &made)) {
+        if began.elapsed() > PATIENCE || made.is_none_or(|made| parts::are_well(&real, parts::LOG, &made)) {
             break (conn, mode);
         }
         // SQLite removes them where nobody else has them open.
+        drop(conn);
+        std::thread::sleep(SOON);
     };
     if mode != "wal" {
         let what = format!("the file's journal is '{mode}', and cannot be made a write-ahead log");

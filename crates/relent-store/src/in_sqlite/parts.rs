@@ -110,6 +110,18 @@ fn give_group(part: &impl std::os::fd::AsFd, of_part: u32, of_file: &Stat) -> ru
     rustix::fs::Mode::from_raw_mode(if is_well { mode } else { mode & 0o600 | left << 3 | left })
 }
 
+/// Whether what is made can be given to a group.
+#[cfg(target_os = "linux")]
+fn may_be_given(group: u32) -> bool {
+    use rustix::{
+        process::{getegid, geteuid, getgroups},
+        thread::{CapabilitySet, capabilities},
+    };
+    let may_give_all = || capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::CHOWN));
+    let is_one = |one: &rustix::process::Gid| one.as_raw() == group;
+    is_one(&getegid()) || getgroups().is_ok_and(|all| all.iter().any(is_one)) || geteuid().is_root() && may_give_all()
+}
+
 /// Root's is given to the file's owner.
 #[cfg(target_os = "linux")]
 fn give_owner(part: &OwnedFd, of_file: &Stat) {
@@ -225,7 +237,8 @@ pub(super) fn are_well(file: &Path, ends: &[&str], made: &Made) -> bool {
             && (data.st_mode ^ of_file.st_mode) & 0o666 == 0
             && (ours != 0 || of_file.st_uid == 0)
             && lists::is_well(&part, file, &of_file);
-        data.st_uid != ours || is_as_the_file || file::id_of(&part).is_some_and(|id| made.0.contains(&id))
+        let is_made = || file::id_of(&part).is_some_and(|id| made.0.contains(&id));
+        data.st_uid != ours || is_as_the_file || is_made() || !may_be_given(of_file.st_gid)
     })
 }
 
