@@ -99,8 +99,8 @@ pub(crate) fn said(text: &str, columns: usize) -> Cow<'_, str> {
         let (word, behind) = rest.split_once(COLOUR_ENDS)?;
         Some((&text[..COLOUR_BEGINS.len() + colour.len() + 1], word, behind))
     });
-    let Some((colour, word, behind)) = coloured else { return broken_at(text, columns) };
-    match broken_at(&format!("{word}{behind}"), columns) {
+    let Some((colour, word, behind)) = coloured else { return broken_anywhere(text, columns) };
+    match broken_anywhere(&format!("{word}{behind}"), columns) {
         Cow::Borrowed(_) => Cow::Borrowed(text),
         Cow::Owned(broken) => Cow::Owned(match broken.strip_prefix(word) {
             Some(behind) => format!("{colour}{word}{COLOUR_ENDS}{behind}"),
@@ -109,12 +109,32 @@ pub(crate) fn said(text: &str, columns: usize) -> Cow<'_, str> {
     }
 }
 
+/// The same where the first line may not begin a line of the terminal, as behind a body without an end of a line: it is broken wherever it looks like
+/// a message.
+fn broken_anywhere(text: &str, columns: usize) -> Cow<'_, str> {
+    let end = text.find('\n').map_or(text.len(), |at| at + 1);
+    let (first, rest) = text.split_at(end);
+    let cuts: Vec<usize> = inner_messages(first).collect();
+    if cuts.is_empty() {
+        return broken_at(text, columns);
+    }
+    let ends = cuts.iter().copied().skip(1).chain([end]);
+    let pieces =
+        cuts.iter().zip(ends).map(|(begin, end)| wrap_named(&format!("  {}", first[*begin..end].trim_end()), columns));
+    let all: String = [wrap_named(first[..cuts[0]].trim_end(), columns)].into_iter().chain(pieces).collect();
+    Cow::Owned(all + &broken_at(rest, columns))
+}
+
+/// Where in a line something looks like a message, but at its beginning.
+fn inner_messages(line: &str) -> impl Iterator<Item = usize> {
+    // Nothing that takes no column begins anything: so each sign is looked at a few times, however many of those there are.
+    let begins = |&(at, c): &(usize, char)| !screen::is_no_column(c) && is_like_a_message(&line[at..]);
+    line.char_indices().skip(1).filter(begins).map(|(at, _)| at)
+}
+
 fn broken_at(text: &str, columns: usize) -> Cow<'_, str> {
     let is_wide = |line: &str| line.len() > columns / 2 && screen::widest(line) > columns;
-    // Nothing that takes no column begins anything: so each sign is looked at a few times, however many of those there are.
-    let begins = |line: &str, (at, c)| !screen::is_no_column(c) && is_like_a_message(&line[at..]);
-    let may_begin = |line: &str| line.char_indices().skip(1).any(|sign| begins(line, sign));
-    let is_broken = |line: &str| is_wide(line.trim_end()) && may_begin(line);
+    let is_broken = |line: &str| is_wide(line.trim_end()) && inner_messages(line).next().is_some();
     if !text.split_inclusive('\n').any(is_broken) {
         return Cow::Borrowed(text);
     }
@@ -221,14 +241,14 @@ mod tests {
             assert!(matches!(said(&long, 80), Cow::Borrowed(_)), "{begin}");
         }
         let narrow = said("\u{1b}[1;31merror:\u{1b}[0m \"--x-error:FORGED-aaaa\" is unknown\n", 8).into_owned();
-        assert!(narrow.starts_with("\u{1b}[1;31merror:\u{1b}[0m\n  \"--x-e\n"), "{narrow}");
+        assert!(narrow.starts_with("\u{1b}[1;31merror:\u{1b}[0m\n  \"--x-\n"), "{narrow}");
         assert!(
             !said("\u{1b}[1;31merror:\u{1b}[0m x: error:FORGED\n", 3).contains("\u{1b}"),
             "no part of a colour is left"
         );
-        // A colour takes no room.
-        let fits = format!("\u{1b}[1;31merror:\u{1b}[0m {} relent: x\n", "a".repeat(61));
-        assert!(matches!(said(&fits, 80), Cow::Borrowed(_)));
+        // Something may stand in the line before it.
+        let behind = said("note: 302 Found, to /aerror:full; error: x\nb error: x\n", 80).into_owned();
+        assert_eq!(behind, "note: 302 Found, to /a\n  error:full;\n  error: x\nb error: x\n");
         for whole in [format!("{{\"event\":\"remark\",\"remark\":\"{forged}\"}}\n"), format!("\r\u{1b}[K{forged}")] {
             assert!(matches!(said(&whole, 80), Cow::Borrowed(_)), "{whole}");
         }
