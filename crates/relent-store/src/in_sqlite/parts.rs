@@ -235,10 +235,10 @@ pub(super) fn are_well(file: &Path, ends: &[&str], made: &Made) -> bool {
         let Ok(data) = statat(&part, "", AtFlags::EMPTY_PATH) else { return true };
         let is_as_the_file = is_same_group(data.st_gid, of_file.st_gid)
             && (data.st_mode ^ of_file.st_mode) & 0o666 == 0
-            && (ours != 0 || of_file.st_uid == 0)
+            && (data.st_uid != 0 || of_file.st_uid == 0)
             && lists::is_well(&part, file, &of_file);
         let is_made = || file::id_of(&part).is_some_and(|id| made.0.contains(&id));
-        data.st_uid != ours || is_as_the_file || is_made() || !may_be_given(of_file.st_gid)
+        is_as_the_file || is_made() || data.st_uid == ours && !may_be_given(of_file.st_gid)
     })
 }
 
