@@ -212,8 +212,9 @@ const TRIES: u32 = 5;
 /// After how long.
 const SOON: Duration = Duration::from_millis(10);
 
-/// For how long a log that is not for all who may write to the file is waited for to go.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// For how long a log of ours that is not for all who may write to the file is waited for to go: who asks for a lease waits not much longer for an
+/// answer.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A file of which nothing is read yet.
 pub(super) struct Unread {

@@ -238,7 +238,7 @@ pub(super) fn are_well(file: &Path, ends: &[&str], made: &Made) -> bool {
             && (data.st_uid != 0 || of_file.st_uid == 0)
             && lists::is_well(&part, file, &of_file);
         let is_made = || file::id_of(&part).is_some_and(|id| made.0.contains(&id));
-        is_as_the_file || is_made() || data.st_uid == ours && !may_be_given(of_file.st_gid)
+        data.st_uid != ours || is_as_the_file || is_made() || !may_be_given(of_file.st_gid)
     })
 }
 
