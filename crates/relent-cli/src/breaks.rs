@@ -1,7 +1,7 @@
 //! Where lines are broken for a terminal: between words, and so that nothing that somebody chose begins one as messages do.
 
 use crate::{escape::in_its_characters, redact, screen};
-use std::{borrow::Cow, os::fd::AsFd};
+use std::{borrow::Cow, io, os::fd::AsFd};
 
 /// Breaks lines between words so that none is wider than `width` columns, if no word is.
 pub(crate) fn wrap(text: &str, width: usize) -> String {
@@ -56,17 +56,21 @@ fn laid<'a>(words: impl Iterator<Item = &'a str>, width: usize, breaks: &str, wi
 /// A text for people in which names that somebody chose may stand anywhere: lines that look like messages are set in, and so is what a terminal
 /// would take to a line of its own.
 pub(crate) fn without_messages(text: &str) -> Cow<'_, str> {
-    without_messages_within(text, screen::columns().unwrap_or(usize::MAX))
+    set_in(text, broken)
 }
 
 /// The same for a terminal of so many columns.
 pub(crate) fn without_messages_within(text: &str, columns: usize) -> Cow<'_, str> {
+    set_in(text, |text| broken_at(text, columns))
+}
+
+fn set_in(text: &str, broken: impl FnOnce(&str) -> Cow<'_, str>) -> Cow<'_, str> {
     let lines = || text.split_inclusive('\n');
     if !lines().any(is_like_a_message) {
-        return broken_at(text, columns);
+        return broken(text);
     }
     let all: String = lines().flat_map(|line| [if is_like_a_message(line) { "  " } else { "" }, line]).collect();
-    Cow::Owned(broken_at(&all, columns).into_owned())
+    Cow::Owned(broken(&all).into_owned())
 }
 
 /// The same, unless it is JSON, which is for programs.
@@ -85,7 +89,10 @@ pub(crate) fn if_shown<'a>(text: &'a str, out: impl AsFd) -> Cow<'a, str> {
 /// A text in which relent has messages of its own: lines that a terminal would break where what follows may look like one are broken here. What
 /// is there to be copied stays as it is.
 pub(crate) fn broken(text: &str) -> Cow<'_, str> {
-    broken_at(text, screen::columns().unwrap_or(usize::MAX))
+    match screen::columns_of(io::stdout()) {
+        Some(columns) => broken_anywhere(text, columns),
+        None => broken_at(text, screen::columns().unwrap_or(usize::MAX)),
+    }
 }
 
 /// What is said on standard error, in which each line begins with words of relent's, the first perhaps with a colour. What has no end of a line is
@@ -109,8 +116,8 @@ pub(crate) fn said(text: &str, columns: usize) -> Cow<'_, str> {
     }
 }
 
-/// The same where the first line may not begin a line of the terminal, as behind a body without an end of a line: it is broken wherever it looks like
-/// a message.
+/// The same where the first line may not begin a line of the terminal, as behind a prompt, or a body without an end of a line: it is broken wherever it
+/// looks like a message.
 fn broken_anywhere(text: &str, columns: usize) -> Cow<'_, str> {
     let end = text.find('\n').map_or(text.len(), |at| at + 1);
     let (first, rest) = text.split_at(end);

@@ -1,12 +1,12 @@
 //! Who else decides about the file of a store: whoever owns a folder on the way there, or may write to one.
 //!
-//! They are believed, as whoever runs the machine has arranged it, and told of.
+//! They are believed where the URL says so (`owner=any`), and `relent store check` tells of them.
 
 use crate::{access, links, talk::plain};
 use std::{cell::RefCell, fs, io, os::unix::fs::MetadataExt, path::Path};
 
 /// What there is to say of them.
-pub(crate) fn of_all(file: &Path) -> impl Iterator<Item = String> {
+pub(super) fn of_all(file: &Path) -> impl Iterator<Item = String> {
     of_a_folder(file).into_iter().chain(of_a_group(file))
 }
 

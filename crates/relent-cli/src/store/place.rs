@@ -56,24 +56,15 @@ pub(crate) fn url_to_look(given: Option<&str>) -> Result<String, Fault> {
     Ok(if has_tables { with(url, NO_MAKING) } else { url })
 }
 
-/// The URL of the store that is meant, and what there is to say of who else decides about it.
-///
-/// # Errors
-///
-/// As of [`url`].
-pub(crate) fn url_and_cautions(given: Option<&str>) -> Result<(String, Vec<String>), Fault> {
-    Ok(cautioned(given, url(given)?))
-}
-
 /// The same of a store that a policy file names, and nobody else. It is used as it is there: who wrote the file has no say in what is
 /// made, and where. A store has names of theirs in it, and some files count by being there.
 ///
 /// # Errors
 ///
 /// As of [`url`]; and of [`of_an_author`].
-pub(crate) fn of_a_file(named: &str) -> Result<(String, Vec<String>), Fault> {
+pub(crate) fn of_a_file(named: &str) -> Result<String, Fault> {
     of_an_author(named)?;
-    Ok(cautioned(Some(named), url_to_look(Some(named))?))
+    url_to_look(Some(named))
 }
 
 /// Whether the URL that a policy file names says nothing but which store is meant, and how it is kept; or the caller's environment says the same.
@@ -110,12 +101,6 @@ pub(crate) fn of_an_author(named: &str) -> Result<(), Fault> {
 
 /// The settings that the URL of a policy file may have.
 const OF_AUTHORS: &[&str] = &["prefix", "durability"];
-
-fn cautioned(given: Option<&str>, url: String) -> (String, Vec<String>) {
-    let cautions = if believes_all(&url) { vec![] } else { cautions(given, &url) };
-    let cautions = cautions.into_iter().map(|caution| format!("store {}: {caution}", shown(&url))).collect();
-    (url, cautions)
-}
 
 /// Looks for a store on a thread that is left alone when it is too late, or a moment after a signal: a file system that is silent, as one
 /// of a server's may be, holds up neither. `None`: it was not found by then.
@@ -345,11 +330,11 @@ fn believed(data: &Metadata, path: &Path) -> Result<(), &'static str> {
 /// The longest path that a system follows, in bytes (`PATH_MAX` of Linux).
 const LONGEST: usize = 4096;
 
-/// Where a path leads, if nobody but the caller, root and whoever owns a folder on the way there decides what SQLite opens there. Where
-/// a folder is not there yet, that is the path itself, if nobody else could make it.
+/// Where a path leads, if nobody but the caller and root decides what SQLite opens there. Where a folder is not there yet, that is the path
+/// itself, if nobody else could make it.
 ///
-/// That is more than the file: a log or a journal beside it is believed, too, and is made anew time and again. Where
-/// everybody may make something, no look at it lasts. Who has just to be believed (`owner=any`) may do that; no link of theirs
+/// That is more than the file: a log or a journal beside it is believed, too, is opened by its name and made anew time and again. Where anybody else may
+/// make or move something, no look at it lasts. Who has just to be believed (`owner=any`) may do that; no link of theirs
 /// is followed even then.
 ///
 /// # Errors
@@ -371,18 +356,24 @@ fn alone(file: &Path, believes_all: bool) -> io::Result<PathBuf> {
     };
     let folder = if is_far { &*real } else { real.parent().unwrap_or(&real) };
     let data = fs::metadata(folder)?;
-    let is_for_all = data.mode() & 0o002 != 0;
-    // What is not there yet could be made by whoever may exchange what is there.
-    let is_theirs = is_far && (is_others(data.uid()) || access::may_be_exchanged(&data, folder));
-    match is_for_all || is_theirs || access::is_shared(&data, folder) {
-        true if !believes_all || is_far => {
-            let who = if is_for_all { "everybody" } else { "others" };
-            refused(&format!("{who} may write to its folder, and put there what it would be read from"))
-        }
-        _ if is_far || real == whole => Ok(file.to_owned()),
-        _ => Ok(real),
+    match who_may_write(&data, folder).filter(|_| !believes_all || is_far) {
+        Some(who) if is_far => refused(&format!("its folder is not there, and {who} can make it")),
+        Some(who) => refused(&format!("{who} {WRITTEN}")),
+        None if is_far || real == whole => Ok(file.to_owned()),
+        None => Ok(real),
     }
 }
+
+/// Who else may put something into a folder.
+fn who_may_write(data: &Metadata, folder: &Path) -> Option<&'static str> {
+    match data.uid() {
+        _ if data.mode() & 0o002 != 0 => Some("everybody"),
+        owner if is_others(owner) => Some("somebody else"),
+        _ => access::is_open_to_others(data, folder).then_some("others"),
+    }
+}
+
+const WRITTEN: &str = "can put into its folder what it would be read from";
 
 /// Where a path leads, if nobody else has a say in that; of who is to be believed only links do not.
 fn leads_to(path: &Path, believes_all: bool) -> io::Result<Option<PathBuf>> {
@@ -404,8 +395,7 @@ fn leads_to(path: &Path, believes_all: bool) -> io::Result<Option<PathBuf>> {
 }
 
 /// Whether others can exchange what is met on the way to a store, or nobody knows whose it is. SQLite finds what lies beside the file by
-/// its path, again and again, and makes it: by another folder that they would decide where. Who owns the folder of the file, or is in a
-/// group that may write to it, is believed, and told of.
+/// its path, again and again, and makes it: by another folder that they would decide where.
 fn of_others(step: &Step<'_>) -> Option<&'static str> {
     let (owner, path) = (step.data.uid(), step.path.parent().unwrap_or(step.path));
     // In a folder like `/tmp` they move only what is theirs.
@@ -423,9 +413,10 @@ const EXCHANGED: &str = "somebody else can exchange what is on the way there";
 
 /// What to do about a file that is refused.
 fn way_out(error: &io::Error) -> &'static str {
-    match error.to_string().starts_with(EXCHANGED) {
+    let why = error.to_string();
+    match why.starts_with(EXCHANGED) || why.ends_with(WRITTEN) {
         true => {
-            "name a file in a folder that only you and root can move (chmod g-w); ?owner=any believes all, as in a sandbox where nobody else is known"
+            "name a file in a folder that only you and root can write to and move, as mktemp -d makes one; ?owner=any believes all, as in a team, or a sandbox where nobody else is known"
         }
         false => "name a file in a folder of your own, which mktemp -d makes, too",
     }
@@ -450,8 +441,8 @@ fn is_made_as_it_is_read(file: &Path) -> io::Result<bool> {
     }
 }
 
-/// What there is to say of who else decides about the store that was given so and found there. Asked of the path as it was named: whoever has a say
-/// in where a link on the way leads decides, too.
+/// What there is to say of who else decides about the store that was given so and found there, and is believed (`owner=any`). Asked of the path
+/// as it was named: whoever has a say in where a link on the way leads decides, too.
 pub(super) fn cautions(given: Option<&str>, url: &str) -> Vec<String> {
     let named = named(given).ok().filter(|named| of_the_default(named).is_none());
     let file = file_of(named.as_deref().unwrap_or(url));

@@ -149,7 +149,7 @@ pub(crate) fn sharing_of(
         talk::remark(talk, said);
     }
     let (url, look): (_, fn(&str) -> _) = match (flag, described.store.as_deref()) {
-        (Some(flag), _) => (flag, |url| place::url_and_cautions(Some(url))),
+        (Some(flag), _) => (flag, |url| place::url(Some(url))),
         (None, Some(named)) => (named, place::of_a_file),
         (None, None) => return Ok(None),
     };
@@ -157,10 +157,9 @@ pub(crate) fn sharing_of(
     let key = Key::new(name).map_err(|error| Fault::new(format!("upstream {name:?}: {error}")))?;
     let given = url.to_owned();
     let found = place::in_time(move || look(&given), deadline, &Ear::default())?;
-    let (url, cautions) = found.ok_or_else(|| place::silent(Some(url)).exit(OUT_OF_TIME))??;
+    let url = found.ok_or_else(|| place::silent(Some(url)).exit(OUT_OF_TIME))??;
     // One that is away may come back, and one that is none never.
     relent_store::Any::check(&url).map_err(|error| fault(&url, &error))?;
-    cautions.iter().for_each(|caution| talk::remark(talk, caution));
     let sharing = Sharing::start(url, key, Rules::of(&described.draft.settings()), deadline);
     sharing.map(Some).map_err(|error| Fault::new(format!("cannot share an upstream: {}", plain(&error))))
 }

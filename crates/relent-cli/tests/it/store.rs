@@ -1,10 +1,10 @@
 //! `relent store`: what a store promises and what is in it, and what is said when there is none.
 
-use crate::binary::{Folder, Outcome, golden, relent, tool};
+use crate::binary::{Folder, Outcome, golden, relent, shown_on, tool};
 use std::{
     fs::{self, Permissions},
     os::unix::fs::{PermissionsExt, symlink},
-    process::Command,
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -84,6 +84,24 @@ fn names_are_told_without_secrets_to_machines_too() {
         assert!(outcome.stdout.contains("http://***@host/?token=***"), "{outcome:?}");
         assert!(!outcome.stdout.contains("hunter") && !outcome.stderr.contains("hunter"), "{outcome:?}");
     }
+}
+
+/// Where the line begins nobody knows: a name of the right length would begin a row of the terminal.
+#[test]
+fn no_name_forges_a_line_of_a_terminal_behind_a_prompt() {
+    let folder = Folder::new();
+    let name = format!("{}error: FORGED", "a".repeat(30));
+    let args = ["run", "--lease", &name, "--lease-at-least", "1h", "--store", "sqlite:state.db", "--", "true"];
+    assert_eq!(folder.relent(&args).code, Some(0));
+    let size = nix::pty::Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    let mut command = tool("sh");
+    command.args(["-c", "printf '%050d' 0; exec \"$0\" store show leases --store sqlite:state.db"]);
+    command.arg(env!("CARGO_BIN_EXE_relent")).current_dir(folder.path()).stderr(Stdio::null());
+    let (shown, code) = shown_on(Some(&size), |terminal| command.stdout(terminal));
+    assert_eq!(code, Some(0), "{shown:?}");
+    let begins = format!("{}{}\r\n  error: FORGED  held by ", "0".repeat(50), "a".repeat(30));
+    assert!(shown.starts_with(&begins), "{shown:?}");
+    assert_eq!(store(&folder, &["show", "leases"]).stdout.lines().count(), 1, "no terminal breaks it");
 }
 
 #[test]

@@ -52,16 +52,15 @@ impl Terms<'_> {
 /// How long a store of a busy machine may take to say whether somebody holds a lease.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
-/// The store's URL, and what there is to say of who else decides about it; or what the run comes to if a signal or a limit of time comes
-/// before it is found.
+/// The store's URL; or what the run comes to if a signal or a limit of time comes before it is found.
 pub(super) fn found(
     terms: &Terms<'_>,
     signals: &Signals,
     narrator: &Narrator,
-) -> Result<Result<(String, Vec<String>), Outcome>, Fault> {
+) -> Result<Result<String, Outcome>, Fault> {
     let given = terms.args.store.clone();
     let until = [terms.until, terms.out_of_patience_with(Instant::now())].into_iter().flatten().min();
-    if let Some(found) = place::in_time(move || place::url_and_cautions(given.as_deref()), until, &signals.ear())? {
+    if let Some(found) = place::in_time(move || place::url(given.as_deref()), until, &signals.ear())? {
         return found.map(Ok);
     }
     let fault = place::silent(terms.args.store.as_deref());

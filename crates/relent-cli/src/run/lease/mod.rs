@@ -92,11 +92,10 @@ impl Leased {
     /// Takes the lease, if one is wanted.
     pub(super) fn take(terms: &Terms<'_>, signals: &Signals, narrator: &Narrator) -> Result<Option<Taken>, Fault> {
         let Some(name) = terms.args.name.clone() else { return Ok(None) };
-        let (url, cautions) = match found(terms, signals, narrator)? {
+        let url = match found(terms, signals, narrator)? {
             Ok(found) => found,
             Err(outcome) => return Ok(Some(Taken::Not(outcome))),
         };
-        cautions.iter().for_each(|caution| narrator.remark(caution));
         let times = Times { ttl: terms.args.ttl(), grace: terms.grace };
         let delays = Delays::new(terms.policy, times.ttl, terms.seed);
         let wish = Wish { url: url.clone(), name: name.clone(), times, held: terms.args.held(), delays };

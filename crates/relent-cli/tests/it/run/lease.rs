@@ -572,8 +572,9 @@ fn stores_that_are_none_are_told_of_without_credentials() {
     fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
     assert_eq!(
         said("sqlite:shared/state.db"),
-        "error: store sqlite:shared/state.db: everybody may write to its folder, and put there what it would be read from\n\
-         hint: name a file in a folder of your own, which mktemp -d makes, too\n"
+        "error: store sqlite:shared/state.db: everybody can put into its folder what it would be read from\n\
+         hint: name a file in a folder that only you and root can write to and move, as mktemp -d makes one; \
+         ?owner=any believes all, as in a team, or a sandbox where nobody else is known\n"
     );
     assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "nothing was made there");
     assert!(
@@ -604,7 +605,7 @@ fn a_store_is_looked_at_in_a_folder_that_is_gone_too() {
     };
     let said = run(&format!("sqlite:{}/state.db", shared.display()));
     assert_eq!((said.code, said.stdout.as_str()), (Some(125), ""), "{said:?}");
-    assert!(said.stderr.contains("everybody may write to its folder"), "{said:?}");
+    assert!(said.stderr.contains("everybody can put into its folder"), "{said:?}");
     assert_eq!(fs::read_dir(&shared).unwrap().count(), 0, "nothing was made there");
     assert_eq!(run("sqlite:state.db").code, Some(125));
     run(&format!("sqlite:{}/state.db", own.display())).is(0, "ran\n", "");

@@ -62,49 +62,72 @@ fn opened(file: &Path) -> rusqlite::Connection {
     conn
 }
 
+const HINT: &str = "name a file in a folder that only you and root can write to and move, as mktemp -d makes one; ?owner=any believes all, as in a team, or a sandbox where nobody else is known";
+
+/// A run under a lease of this store's, for that user.
+fn run_with(user: &str, place: &Place, url: &str) -> (bool, String) {
+    said(user, place, &["run", "--lease", "a", "--store", url, "--", "true"])
+}
+
 /// Whoever may rename a folder on the way to a store can put another in its place, and with it another store, or a folder of ours.
 #[test]
 fn another_user_whose_group_may_exchange_a_folder_is_believed_where_that_is_said() {
     let place = place();
     let team = folder(&place, "team", 0, TEAM, 0o2775);
     let _ = folder(&place, "team/jobs", 65_534, 65_534, 0o755);
-    let file = team.join("jobs/s.db").display().to_string();
-    let run = |query: &str, flags: &[&str]| {
-        let store = format!("sqlite:{file}{query}");
-        said(NOBODY, &place, &[&["run", "--lease", "a", "--store", &store], flags, &["--", "true"]].concat())
-    };
+    let url = format!("sqlite:{}", team.join("jobs/s.db").display());
     let why = format!("somebody else can exchange what is on the way there: {}", team.join("jobs").display());
-    let hint = "name a file in a folder that only you and root can move (chmod g-w); ?owner=any believes all, as in a sandbox where nobody else is known";
-    let refused = format!("error: store sqlite:{file}: {why}\nhint: {hint}\n");
+    let refused = format!("error: store {url}: {why}\nhint: {HINT}\n");
     for (mode, is_refused) in [(0o2775, true), (0o2755, false), (0o3775, false), (0o775, true)] {
         fs::set_permissions(&team, fs::Permissions::from_mode(mode)).unwrap();
         let heard = if is_refused { refused.clone() } else { String::new() };
-        assert_eq!(run("", &[]), (!is_refused, heard), "{mode:o}");
-        assert_eq!(run("?owner=any", &[]), (true, String::new()), "{mode:o}: they are believed");
-        let (is_well, checked) =
-            said(NOBODY, &place, &["store", "check", "--json", "--store", &format!("sqlite:{file}")]);
+        assert_eq!(run_with(NOBODY, &place, &url), (!is_refused, heard), "{mode:o}");
+        let believed = format!("{url}?owner=any");
+        assert_eq!(run_with(NOBODY, &place, &believed), (true, String::new()), "{mode:o}: they are believed");
+        let (is_well, checked) = said(NOBODY, &place, &["store", "check", "--json", "--store", &url]);
         assert_eq!((is_well, checked.contains(&why)), (!is_refused, is_refused), "{mode:o}: {checked}");
     }
 }
 
-/// Who may write to the folder of the file alone can exchange that, and is told of.
+/// Who may write to the folder of the file gives the names of what SQLite reads and makes there to what they like: what the caller has there
+/// for itself, too.
 #[test]
-fn another_user_whose_group_may_write_to_the_folder_is_told_of() {
+fn another_user_who_may_write_to_the_folder_is_believed_where_that_is_said() {
     let place = place();
-    let team = folder(&place, "team", 0, TEAM, 0o2775);
-    let file = team.join("s.db").display().to_string();
-    let run = |query: &str, flags: &[&str]| {
-        let store = format!("sqlite:{file}{query}");
-        said(NOBODY, &place, &[&["run", "--lease", "a", "--store", &store], flags, &["--", "true"]].concat())
-    };
+    let team = folder(&place, "team", 65_534, TEAM, 0o2775);
+    let url = format!("sqlite:{}", team.join("s.db").display());
+    let believed = format!("{url}?owner=any");
+    for (owner, user, mode, who) in [
+        (65_534, NOBODY, 0o2775, Some("others")),
+        (65_534, NOBODY, 0o1775, Some("others")),
+        (65_534, NOBODY, 0o755, None),
+        (65_534, "0", 0o755, Some("somebody else")),
+        (0, "0", 0o775, Some("others")),
+        (65_532, NOBODY, 0o2775, Some("somebody else")),
+        (65_534, NOBODY, 0o777, Some("everybody")),
+    ] {
+        chown(&team, Some(owner), Some(TEAM)).unwrap();
+        fs::set_permissions(&team, fs::Permissions::from_mode(mode)).unwrap();
+        let names_before = names(&team);
+        let Some(who) = who else {
+            assert_eq!(run_with(user, &place, &url), (true, String::new()), "{owner} {user} {mode:o}");
+            continue;
+        };
+        let why = format!("{who} can put into its folder what it would be read from");
+        let refused = format!("error: store {url}: {why}\nhint: {HINT}\n");
+        assert_eq!(run_with(user, &place, &url), (false, refused), "{owner} {user} {mode:o}");
+        let (is_well, checked) = said(user, &place, &["store", "check", "--json", "--store", &url]);
+        assert!(!is_well && checked.contains(&why), "{checked}");
+        assert_eq!(names(&team), names_before, "nothing was made");
+    }
+    chown(&team, Some(0), Some(TEAM)).unwrap();
+    fs::set_permissions(&team, fs::Permissions::from_mode(0o2775)).unwrap();
+    assert_eq!(run_with(NOBODY, &place, &believed), (true, String::new()), "they are believed");
     let caution = format!(
         "others may write to {}, who can take the store away, or put another in its place (chmod g-w, setfacl -b)",
         team.display()
     );
-    assert_eq!(run("", &[]), (true, format!("relent: store sqlite:{file}: {caution}\n")));
-    assert_eq!(run("?owner=any", &[]), (true, String::new()), "they are believed");
-    assert_eq!(run("", &["-q"]), (true, String::new()));
-    let (is_well, checked) = said(NOBODY, &place, &["store", "check", "--json", "--store", &format!("sqlite:{file}")]);
+    let (is_well, checked) = said(NOBODY, &place, &["store", "check", "--json", "--store", &believed]);
     assert!(is_well && checked.contains(&caution), "{checked}");
 }
 
@@ -114,8 +137,8 @@ fn who_only_reads_a_store_of_another_user_shuts_nobody_out() {
     let place = place();
     let team = folder(&place, "team", 65_534, TEAM, 0o2775);
     let file = team.join("s.db");
-    let (own, theirs) = (format!("sqlite:{}", file.display()), format!("sqlite:{}?owner=any", file.display()));
-    let run = ["run", "-q", "--lease", "a", "--store", &own, "--", "true"];
+    let theirs = format!("sqlite:{}?owner=any", file.display());
+    let run = ["run", "-q", "--lease", "a", "--store", &theirs, "--", "true"];
     assert_eq!(said(NOBODY, &place, &run), (true, String::new()));
     let mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
     let run_theirs = ["run", "-q", "--lease", "b", "--store", &theirs, "--", "true"];
