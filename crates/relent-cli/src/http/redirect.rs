@@ -81,7 +81,7 @@ impl Hop {
         if loses_its_body(status, &self.method) {
             hop.method = if self.method == Method::HEAD { Method::HEAD } else { Method::GET };
             hop.has_body = false;
-            remove(&mut hop.headers, is_about_the_body);
+            remove(&mut hop.headers, |name| is_about_the_body(name) || names_a_method(name));
         }
         if hop.url.origin() != self.url.origin() {
             let given = hop.headers.clone();
@@ -112,7 +112,8 @@ impl Hop {
     pub(super) fn lost(&self, next: &Hop) -> Vec<&HeaderName> {
         const EXPECTED: [HeaderName; 3] = [header::HOST, header::AUTHORIZATION, header::COOKIE];
         let is_lost = |name: &&HeaderName| !next.headers.contains_key(*name) && !EXPECTED.contains(name);
-        let is_meant = |name: &&HeaderName| self.has_body == next.has_body || !is_about_the_body(name);
+        let is_meant =
+            |name: &&HeaderName| self.has_body == next.has_body || !(is_about_the_body(name) || names_a_method(name));
         let lost = self.headers.keys().filter(is_lost).filter(is_meant);
         if self.url.origin() == next.url.origin() { Vec::new() } else { lost.collect() }
     }
@@ -169,6 +170,11 @@ pub(super) fn is_followable(from: &Url, location: &str) -> bool {
         && from.join(location).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && has_a_host(&url))
 }
 
+/// Whether servers that heed it take a request for one of another method, which it names.
+pub(super) fn names_a_method(name: &HeaderName) -> bool {
+    matches!(name.as_str(), "x-http-method-override" | "x-http-method" | "x-method-override")
+}
+
 fn is_about_the_body(name: &HeaderName) -> bool {
     const NAMES: [&str; 10] = [
         "content-type",
@@ -191,6 +197,7 @@ fn is_about_the_body(name: &HeaderName) -> bool {
 fn says_what_is_meant(name: &HeaderName) -> bool {
     *name == IDEMPOTENCY_KEY
         || matches!(name.as_str(), "range" | "depth" | "overwrite")
+        || names_a_method(name)
         || is_a_condition(name.as_str())
 }
 
@@ -373,7 +380,8 @@ mod tests {
     fn conditions_and_what_is_said_about_a_body_go_anywhere() {
         let meant = "depth if if-match if-schedule-tag-match overwrite x-amz-copy-source-if-none-match \
                      x-goog-if-generation-match x-ms-blob-condition-maxsize x-ms-if-sequence-number-le x-ms-if-tags";
-        let body = "content-digest content-disposition content-md5 repr-digest";
+        // What is asked for with GET is no more than that.
+        let body = "content-digest content-disposition content-md5 repr-digest x-http-method x-http-method-override x-method-override";
         let others = "content-location if-token x-gif-match x-if-match-token x-if-secret x-only-if";
         let all = [meant, body, others].join(" ");
         let value = |name| if name == "content-location" { "/a?key=k3y==" } else { "k3y==" };

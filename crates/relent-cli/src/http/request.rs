@@ -1,6 +1,12 @@
 //! The request that the flags describe, checked.
 
-use super::{address, args::Args, body::Body, form, headers, redirect::Hop};
+use super::{
+    address,
+    args::Args,
+    body::Body,
+    form, headers,
+    redirect::{Hop, names_a_method},
+};
 use crate::{escape::escape, outer, redact, talk::Fault};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -28,8 +34,7 @@ pub(super) struct Request {
 impl Request {
     /// The method that is meant: one that a header names, for servers that heed that, if it may be repeated less than that of the request.
     pub(super) fn meant(&self) -> Method {
-        const NAMED_BY: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
-        let values = NAMED_BY.into_iter().flat_map(|name| self.headers.get_all(name));
+        let values = self.headers.iter().filter(|(name, _)| names_a_method(name)).map(|(_, value)| value);
         let named = values.filter_map(|value| value.to_str().ok()?.trim().to_ascii_uppercase().parse().ok());
         let repeats = |method: &Method| (wire::is_idempotent(method), method.is_safe());
         named.chain([self.method.clone()]).min_by_key(repeats).expect("there is one")

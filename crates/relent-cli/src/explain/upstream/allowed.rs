@@ -34,10 +34,15 @@ fn whole(retries: f64) -> u64 {
     (retries + 1e-9) as u64
 }
 
-/// The attempts a call that an upstream allows when this share of the attempts fails; `None` if nothing bounds them or
-/// it depends on more.
-pub(super) fn attempts(settings: &UpstreamSettings, policy: &Policy, load: f64, failing: f64) -> Option<f64> {
-    let wanted = wanted(policy, failing);
+/// The most attempts a call that a policy alone makes; `None` if nothing bounds them. It goes through all its delays.
+pub(super) fn most(policy: &Policy) -> Option<f64> {
+    UpstreamSettings::default().amplification(policy)
+}
+
+/// The attempts a call that an upstream allows when this share of the attempts fails, of a policy with that [`most`]; `None` if nothing bounds
+/// them or it depends on more.
+pub(super) fn attempts(settings: &UpstreamSettings, most: Option<f64>, load: f64, failing: f64) -> Option<f64> {
+    let wanted = wanted(most, failing);
     let bound = settings.budget.and_then(|budget| bound(&budget, load, failing));
     match (wanted, bound) {
         (Some(wanted), Some(bound)) => Some(wanted.min(bound)),
@@ -46,8 +51,7 @@ pub(super) fn attempts(settings: &UpstreamSettings, policy: &Policy, load: f64, 
 }
 
 /// The attempts a call that the policy alone makes: 1 + f + f^2 and so on.
-pub(super) fn wanted(policy: &Policy, failing: f64) -> Option<f64> {
-    let most = UpstreamSettings::default().amplification(policy);
+pub(super) fn wanted(most: Option<f64>, failing: f64) -> Option<f64> {
     if failing >= 1.0 {
         return most;
     }
@@ -115,17 +119,19 @@ mod tests {
     #[test]
     fn attempts_by_the_share_that_fails() {
         let three = Policy::default().max_attempts(3);
-        assert_eq!(wanted(&three, 0.5), Some(1.75));
-        assert_eq!(wanted(&three, 1.0), Some(3.0));
-        assert_eq!(wanted(&three.unlimited_attempts(), 0.5), Some(2.0));
-        assert_eq!(wanted(&three.unlimited_attempts(), 1.0), None);
-        let at = |budget: Budget, failing| attempts(&with(budget), &three, 100.0, failing);
+        let (endless, three) = (most(&three.unlimited_attempts()), most(&three));
+        assert_eq!((endless, three), (None, Some(3.0)));
+        assert_eq!(wanted(three, 0.5), Some(1.75));
+        assert_eq!(wanted(three, 1.0), Some(3.0));
+        assert_eq!(wanted(endless, 0.5), Some(2.0));
+        assert_eq!(wanted(endless, 1.0), None);
+        let at = |budget: Budget, failing| attempts(&with(budget), three, 100.0, failing);
         assert_eq!(at(Budget::ratio(0.1).min_per_second(1), 1.0), Some(1.11));
         assert_eq!(at(Budget::ratio(0.1), 0.0), Some(1.0));
         assert_eq!(at(Budget::aws_quota_2_1(), 1.0), Some(1.0));
         assert_eq!(at(Budget::grpc(10, 0.1), 0.2), Some(1.0));
         assert!(at(Budget::grpc(10, 0.1), 0.05).unwrap() > 1.05);
         assert_eq!(at(Budget::in_flight(0.2, 3), 1.0), Some(1.25));
-        assert_eq!(attempts(&UpstreamSettings::default(), &three, 100.0, 1.0), Some(3.0));
+        assert_eq!(attempts(&UpstreamSettings::default(), three, 100.0, 1.0), Some(3.0));
     }
 }

@@ -26,10 +26,11 @@ fn budget(on: &OnUpstream) -> Option<Chart> {
         let shares = (0..=STEPS).map(|step| f64::from(step) / f64::from(STEPS));
         shares.filter_map(|share| Some(Point::of(share * 100.0, attempts(share)?))).collect()
     };
-    let allowed = points(&|share| allowed::attempts(&on.settings, &on.policy, on.load, share));
-    let wanted = points(&|share| allowed::wanted(&on.policy, share));
-    let is_bounded = allowed::retries_a_second(&budget, on.load).is_some()
-        || on.settings.amplification(&on.policy) != { relent::UpstreamSettings::default().amplification(&on.policy) };
+    let most = allowed::most(&on.policy);
+    let allowed = points(&|share| allowed::attempts(&on.settings, most, on.load, share));
+    let wanted = points(&|share| allowed::wanted(most, share));
+    let is_bounded =
+        allowed::retries_a_second(&budget, on.load).is_some() || on.settings.amplification(&on.policy) != most;
     if !is_bounded {
         return None;
     }

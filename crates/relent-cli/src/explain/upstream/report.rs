@@ -17,7 +17,7 @@ fn report(on: &OnUpstream) -> String {
     let budget = on.settings.budget.as_ref();
     object.float("retries_per_second", budget.and_then(|budget| allowed::retries_a_second(budget, on.load)));
     object.raw("retries_at_once", &budget.and_then(allowed::at_once).map_or("null".to_owned(), |n| n.to_string()));
-    object.float("attempts_per_call", allowed::attempts(&on.settings, &on.policy, on.load, 1.0));
+    object.float("attempts_per_call", allowed::attempts(&on.settings, allowed::most(&on.policy), on.load, 1.0));
     object.float("amplification", on.settings.amplification(&on.policy));
     object.float("amplification_without", UpstreamSettings::default().amplification(&on.policy));
     if let Some(breaker) = &on.settings.breaker {

@@ -75,7 +75,8 @@ fn budget_said(on: &OnUpstream, budget: &BudgetSettings) -> String {
     match *budget {
         BudgetSettings::Ratio { .. } | BudgetSettings::Finagle { .. } => {
             let retries = allowed::retries_a_second(budget, on.load).unwrap_or(0.0);
-            let attempts = allowed::attempts(&on.settings, &on.policy, on.load, 1.0).unwrap_or(f64::INFINITY);
+            let attempts =
+                allowed::attempts(&on.settings, allowed::most(&on.policy), on.load, 1.0).unwrap_or(f64::INFINITY);
             format!(
                 "At {load} calls a second the budget allows {} retries a second. When every attempt fails, a call makes {} \
                  attempts on average instead of {alone}. Up to {at_once} retries may come at once without any call.",
