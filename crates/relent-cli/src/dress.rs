@@ -2,7 +2,10 @@
 //! the mask leaves of a new one's.
 
 use crate::{access, ear::Undisturbed, links::Place};
-use nix::{errno::Errno, unistd::fchown};
+use nix::{
+    errno::Errno,
+    unistd::{fchown, geteuid},
+};
 use std::{
     fs::{self, File, Metadata, Permissions},
     io,
@@ -62,7 +65,10 @@ impl Dress {
             return Ok(false);
         }
         let _undisturbed = Undisturbed::begin();
-        let has_all = self.put_on(new_one(place)?.as_file())?;
+        let new = new_one(place)?;
+        let has_all = self.put_on(new.as_file());
+        take_back(new.as_file());
+        let has_all = has_all?;
         Ok(!has_all && access::without_group(self.mode) != self.mode)
     }
 
@@ -94,6 +100,14 @@ impl Dress {
             return Err(error.into());
         }
         Ok(has_group && file.metadata()?.mode() & 0o777 == mode)
+    }
+}
+
+/// What root has given away, and wants to remove: in a sticky folder of somebody else's that takes more than to have it back (CAP_FOWNER).
+pub(crate) fn take_back(file: &File) {
+    let ours = geteuid();
+    if ours.is_root() {
+        let _ = fchown(file, Some(ours), None);
     }
 }
 

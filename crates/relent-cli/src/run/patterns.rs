@@ -80,12 +80,23 @@ impl Found {
 pub(super) struct Search<'a> {
     retry: Option<Line<'a>>,
     until: Option<Line<'a>>,
+    /// How many bytes take little time, whatever they are.
+    pub(super) bit: usize,
 }
+
+/// The bytes of an automaton and of what it reads, multiplied, that take some hundredths of a second where each byte takes it to another state: one
+/// of [`LARGEST`] took 13 ms a byte.
+const LITTLE: usize = 2 * LARGEST;
+/// The most bytes at once: most automata are small.
+const BIT: usize = 1 << 8;
 
 impl<'a> Search<'a> {
     pub(super) fn new(patterns: &'a Patterns) -> Search<'a> {
         let line = |pattern: &'a Option<Pattern>| pattern.as_ref().map(Line::new);
-        Search { retry: line(&patterns.retry), until: line(&patterns.until) }
+        let size = |pattern: &Pattern| pattern.0.get_nfa().memory_usage();
+        let sizes: usize = patterns.retry.iter().chain(&patterns.until).map(size).sum();
+        let bit = (LITTLE / sizes.max(1)).clamp(1, BIT);
+        Search { retry: line(&patterns.retry), until: line(&patterns.until), bit }
     }
 
     /// The next bytes of the stream.
@@ -224,6 +235,19 @@ mod tests {
         assert!(found("größer", &["viel größer".as_bytes()]));
         assert!(found("[äö]l", &["öl".as_bytes()]));
         assert!(found("(?i)READY", &[b"ready"]));
+    }
+
+    /// However they are meant: the more states a byte may lead to, the more often is looked whether time is up.
+    #[test]
+    fn the_larger_the_automata_the_less_is_searched_at_once() {
+        let bit = |pattern: &str, other: Option<&str>| {
+            let [retry, until] = [Some(pattern), other].map(|text| text.map(|text| Pattern::new(text).unwrap()));
+            Search::new(&Patterns { retry, until }).bit
+        };
+        assert_eq!((bit("timed out|refused", Some("^ok$")), bit(r"\w{3}", None)), (BIT, BIT));
+        let large = "(?:x{0,382}){0,300}y";
+        assert!(bit(large, None) <= 4 && bit(large, Some(large)) <= 2, "{}", bit(large, None));
+        assert!((5..100).contains(&bit("(?:x{0,100}){0,100}y", None)));
     }
 
     #[test]

@@ -60,9 +60,7 @@ pub(super) struct Stream<'a> {
 /// How much is read at once, at most.
 const PIECE: usize = 1 << 16;
 
-/// How much is searched between two looks at the clock, and for how long at once: a pattern that counts far takes its time for each
-/// byte.
-const BIT: usize = 1 << 8;
+/// For how long is searched at once: a pattern that counts far takes its time for each byte.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// How much is read at first. Most commands say little, and memory that is never touched costs no time.
@@ -214,7 +212,7 @@ impl<'a> Stream<'a> {
         let Some(search) = &mut self.search else { return true };
         let until = Instant::now() + AT_ONCE;
         while !self.unsearched.is_empty() {
-            let bit = self.unsearched.start..self.unsearched.end.min(self.unsearched.start + BIT);
+            let bit = self.unsearched.start..self.unsearched.end.min(self.unsearched.start + search.bit);
             self.unsearched.start = bit.end;
             search.feed(&self.piece[bit]);
             if Instant::now() >= until {

@@ -131,19 +131,31 @@ fn root_without_all_rights_leaves_a_file_of_another_user_its_permissions() {
     let server = Server::new(vec![Reply::ok("new")]);
     let folder = Folder::new().file("file", "old");
     let path = folder.path().join("file");
+    let http = |file: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-all,+chown,+dac_override", "--inh-caps=-all", env!("CARGO_BIN_EXE_relent")]);
+        command.args(["http", "-o", file, &server.url("/")]).current_dir(folder.path());
+        super::finish(command)
+    };
     for (group, mode) in [(NOBODY, 0o644), (NOBODY, 0o640), (12_345, 0o664), (12_345, 0o604), (0, 0o600)] {
         fs::write(&path, "old").unwrap();
         chown(&path, Some(NOBODY), Some(group)).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        let mut command = Command::new("setpriv");
-        command.args(["--bounding-set=-all,+chown,+dac_override", "--inh-caps=-all", env!("CARGO_BIN_EXE_relent")]);
-        command.args(["http", "-o", "file", &server.url("/")]).current_dir(folder.path());
-        expect(&super::finish(command), 0, "", "");
+        expect(&http("file"), 0, "", "");
         let data = fs::metadata(&path).unwrap();
         let is = (folder.read("file"), data.uid(), data.gid(), data.mode() & 0o7777);
         assert_eq!(is, ("new".into(), NOBODY, group, mode), "{mode:o}");
     }
     assert_eq!(folder.names(), ["file"]);
+    // Of a sticky folder's owner it can be neither replaced nor removed.
+    let theirs = folder.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    fs::rename(&path, theirs.join("file")).unwrap();
+    chown(&theirs, Some(NOBODY), None).unwrap();
+    fs::set_permissions(&theirs, Permissions::from_mode(0o1777)).unwrap();
+    let refused = "error: cannot write to theirs/file: Operation not permitted\nhint: choose another place with -o\n";
+    expect(&http("theirs/file"), 125, "", refused);
+    assert_eq!(fs::read_dir(theirs).unwrap().count(), 1, "nothing is left");
 }
 
 /// As a container has a file of its host.
