@@ -52,6 +52,7 @@ mod store;
 pub mod storm;
 mod system_text;
 pub mod talk;
+mod tls_words;
 mod topic;
 mod trust;
 pub mod typed;

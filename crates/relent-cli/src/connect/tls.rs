@@ -1,6 +1,6 @@
 //! A TLS handshake as the check: that a port accepts does not mean that who answers there is who it should be.
 
-use crate::{talk::Fault, trust};
+use crate::{talk::Fault, tls_words, trust};
 use relent_tls::Flaw;
 use relent_tls::{Verifier, provider};
 use rustls::{CertificateError, ClientConfig, ClientConnection, Error, client::Resumption, pki_types::ServerName};
@@ -95,11 +95,10 @@ fn said(error: &Error) -> String {
             "its certificate has expired".to_owned()
         }
         Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => "it does not speak TLS".to_owned(),
-        Error::AlertReceived(_) => format!("it ended the TLS handshake: {error}"),
         Error::InvalidCertificate(why) => match Flaw::of(why) {
             Some(flaw) => format!("its certificate is not trusted: {flaw}"),
             None => "its certificate is not valid".to_owned(),
         },
-        _ => format!("the TLS handshake failed: {error}"),
+        _ => format!("the TLS handshake failed: {}", tls_words::of(error)),
     }
 }

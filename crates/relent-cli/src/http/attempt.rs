@@ -54,9 +54,24 @@ pub(super) struct Terms {
     pub(super) patience: Patience,
     /// How much to say.
     pub(super) talk: TalkArgs,
+    /// What was told last of headers that a redirect has lost.
+    pub(super) lost: RefCell<String>,
 }
 
 impl Terms {
+    /// Says which headers a redirect does not take along, where that was not said of the request before: it may be another without them.
+    fn tell_what_is_lost(&self, hop: &Hop, next: &Hop) {
+        let names: Vec<&str> = hop.lost(next).into_iter().map(HeaderName::as_str).collect();
+        if names.is_empty() {
+            return;
+        }
+        let place = if next.host_says_a_secret { redact::HIDDEN.to_owned() } else { authority(&next.url) };
+        let told = format!("not sent on to {place}, where a redirect leads: {}", names.join(", "));
+        if self.lost.replace(told.clone()) != told {
+            talk::remark(self.talk, &told);
+        }
+    }
+
     /// Whether a body that breaks off may be gone on with: a plain GET.
     pub(super) fn may_resume(&self) -> bool {
         self.request.method == Method::GET && !self.include && !self.request.headers.contains_key(header::RANGE)
@@ -73,28 +88,13 @@ pub(super) struct Line {
     pub(super) unread: Unread,
     /// What the head of the answer says of trying again, once it is there.
     word: RefCell<Option<Word>>,
-    /// What was told of headers that a redirect has lost.
-    told: RefCell<String>,
 }
 
 impl Line {
     /// By which nothing has been sent yet.
     pub(super) fn of(client: Client) -> Line {
         let (pulse, unread) = (Pulse::default(), Unread::default());
-        Line { client, pulse, unread, word: RefCell::default(), told: RefCell::default() }
-    }
-
-    /// Says which headers a redirect does not take along, where that was not said of the attempt before: it may be another request without them.
-    fn tell_what_is_lost(&self, talk: TalkArgs, hop: &Hop, next: &Hop) {
-        let names: Vec<&str> = hop.lost(next).into_iter().map(HeaderName::as_str).collect();
-        if names.is_empty() {
-            return;
-        }
-        let place = if next.host_says_a_secret { redact::HIDDEN.to_owned() } else { authority(&next.url) };
-        let told = format!("not sent on to {place}, where a redirect leads: {}", names.join(", "));
-        if self.told.replace(told.clone()) != told {
-            talk::remark(talk, &told);
-        }
+        Line { client, pulse, unread, word: RefCell::default() }
     }
 }
 
@@ -356,7 +356,7 @@ async fn ask(
                 if hop.has_body && !next.has_body {
                     (left, doubt) = Left::behind(response);
                 }
-                line.tell_what_is_lost(terms.talk, &hop, &next);
+                terms.tell_what_is_lost(&hop, &next);
                 hop = next;
             }
         }

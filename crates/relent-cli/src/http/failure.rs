@@ -11,6 +11,7 @@ use crate::{
     escape::escape,
     redact,
     talk::{Fault as Ours, plain},
+    tls_words,
 };
 use http::StatusCode;
 use relent::{Outcome, Verdict, duration::Human, wire::Fault};
@@ -372,7 +373,7 @@ fn of_tls(error: &rustls::Error, authority: &str) -> (Fault, Failure) {
             let (fault, failure) = of(Fault::Handshake, format!("{authority} does not speak TLS"));
             (fault, failure.hint("try http://"))
         }
-        other => of(Fault::Handshake, format!("no TLS with {authority}: {}", tls_words(other))),
+        other => of(Fault::Handshake, format!("no TLS with {authority}: {}", tls_words::of(other))),
     }
 }
 
@@ -401,8 +402,8 @@ fn certificate(error: &rustls::CertificateError) -> (String, &'static str) {
         Bad::NotValidForNameContext { presented, .. } => (for_names(presented), NAME),
         Bad::BadSignature => ("it is not signed by the authority it names".into(), AUTHORITY),
         Bad::Revoked => ("it has been revoked".into(), ANY),
-        Bad::Other(other) => (words(&format!("{:?}", other.0)), ANY),
-        other => (words(&format!("{other:?}")), ANY),
+        Bad::Other(other) => (tls_words::name(&format!("{:?}", other.0)), ANY),
+        other => (tls_words::name(&format!("{other:?}")), ANY),
     }
 }
 
@@ -419,33 +420,6 @@ fn for_names(presented: &[String]) -> String {
         [] => "it is for no name".into(),
         names => format!("it is for another name, {}{more}", escape(&names.join(", "))),
     }
-}
-
-/// What TLS says went wrong, in words.
-pub(super) fn tls_words(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::AlertReceived(alert) => format!("the other side says: {}", words(&format!("{alert:?}"))),
-        rustls::Error::PeerIncompatible(why) => words(&format!("{why:?}")),
-        rustls::Error::PeerMisbehaved(why) => words(&format!("{why:?}")),
-        rustls::Error::InconsistentKeys(why) => words(&format!("{why:?}")),
-        rustls::Error::InvalidCertificate(why) => certificate(why).0,
-        rustls::Error::InvalidMessage(why) => format!("what it sends makes no sense: {}", words(&format!("{why:?}"))),
-        rustls::Error::General(text) => escape(text).into_owned(),
-        other => words(&format!("{other:?}")),
-    }
-}
-
-/// The name of a variant as words: `HandshakeFailure` is "handshake failure".
-fn words(name: &str) -> String {
-    let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let mut words = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.push(c.to_ascii_lowercase());
-    }
-    words
 }
 
 fn hint(fault: Fault) -> Option<String> {

@@ -57,27 +57,46 @@ impl Field {
         if name.is_empty() {
             return Err(bad("a field has no name"));
         }
-        let (source, extras) = match value.strip_prefix(['@', '<']) {
-            Some(file) => file.split_once(';').map_or((file, ""), |(file, extras)| (file, extras)),
+        let of_a_file = value.strip_prefix(['@', '<']);
+        let given = of_a_file.unwrap_or(value);
+        let (source, mut rest) = match quoted_word(given) {
+            Some(quoted) => quoted,
             None => {
-                let begins = [";type=", ";filename="].into_iter().filter_map(|extra| value.find(extra)).min();
-                begins.map_or((value, ""), |at| (&value[..at], &value[at + 1..]))
+                // A text may have semicolons of its own.
+                let mut ends = given.match_indices(';').map(|(at, _)| at);
+                let end = ends.find(|at| of_a_file.is_some() || extra(&given[at + 1..]).is_some());
+                let (source, rest) = given.split_at(end.unwrap_or(given.len()));
+                (source.to_owned(), rest)
             }
         };
-        let (mut kind, mut file_name) = (None, None);
-        for extra in extras.split(';').filter(|extra| !extra.trim().is_empty()) {
-            match extra.trim().split_once('=') {
-                Some(("type", given)) if HeaderValue::from_str(given).is_ok() => kind = Some(given.to_owned()),
-                Some(("filename", given)) => file_name = Some(given.trim_matches('"').to_owned()),
-                _ => return Err(bad("what stands after a semicolon is neither type=... nor filename=...")),
+        let (mut kind, mut file_name) = (None::<String>, None);
+        while let Some(behind) = rest.strip_prefix(';') {
+            let (piece, next) = behind.split_at(behind.find(';').unwrap_or(behind.len()));
+            rest = next;
+            match (extra(behind), &mut kind) {
+                (Some((Extra::Kind, _)), _) => kind = piece.split_once('=').map(|(_, kind)| kind.trim().to_owned()),
+                (Some((Extra::FileName, word)), _) => {
+                    let (name, behind) = quoted_word(word).unwrap_or_else(|| {
+                        let (name, behind) = word.split_at(word.find(';').unwrap_or(word.len()));
+                        (name.trim().to_owned(), behind)
+                    });
+                    (file_name, rest) = (Some(name), behind);
+                }
+                (None, _) if piece.trim().is_empty() => {}
+                // Its parameters, as a charset.
+                (None, Some(kind)) => kind.extend([";", piece]),
+                (None, None) => return Err(bad("what stands after a semicolon is neither type=... nor filename=...")),
             }
         }
-        let content =
-            if value.starts_with(['@', '<']) { Content::File(source.into()) } else { Content::Text(source.into()) };
+        if kind.as_ref().is_some_and(|kind| HeaderValue::from_str(kind).is_err()) {
+            return Err(bad("a type has signs that no header may have"));
+        }
+        let file = source.clone();
+        let content = if of_a_file.is_some() { Content::File(source.into()) } else { Content::Text(source) };
         if let (Content::File(path), true) = (&content, value.starts_with('@')) {
             let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
             file_name = file_name.or(last);
-            kind = kind.or_else(|| Some(kind_of(source).to_owned()));
+            kind = kind.or_else(|| Some(kind_of(&file).to_owned()));
         }
         Ok(Field { name: name.to_owned(), content, file_name, kind })
     }
@@ -93,6 +112,37 @@ impl Field {
         }
         head + "\r\n\r\n"
     }
+}
+
+/// What may follow a value behind a semicolon.
+enum Extra {
+    Kind,
+    FileName,
+}
+
+/// Which of them a text begins with, as curl reads it, and what stands behind its `=`.
+fn extra(text: &str) -> Option<(Extra, &str)> {
+    let (name, behind) = text.split_once('=')?;
+    let extra = match name.trim_start().to_ascii_lowercase().as_str() {
+        "type" => Extra::Kind,
+        "filename" => Extra::FileName,
+        _ => return None,
+    };
+    Some((extra, behind.trim_start()))
+}
+
+/// What stands in quotes, as curl reads it, and what follows behind a semicolon. `None`: it begins with none, or something else follows.
+fn quoted_word(text: &str) -> Option<(String, &str)> {
+    let (mut word, mut chars) = (String::new(), text.strip_prefix('"')?.chars());
+    loop {
+        match chars.next()? {
+            '"' => break,
+            '\\' if chars.as_str().starts_with(['"', '\\']) => word.extend(chars.next()),
+            c => word.push(c),
+        }
+    }
+    let rest = chars.as_str().trim_start();
+    (rest.is_empty() || rest.starts_with(';')).then_some((word, rest))
 }
 
 /// What browsers write for the characters that would end the value (WHATWG HTML, multipart/form-data).
@@ -134,8 +184,29 @@ mod tests {
         }
         assert_eq!(head("a=@d/x.PNG"), format!("{begin}; filename=\"x.PNG\"|Content-Type: image/png||"));
         assert_eq!(head("a=<x.png"), format!("{begin}||"));
+        for text in ["a=b; FileName=\"c;\\\"d\" ;Type=a/b", "a=\"b\"; type=a/b;filename=\"c;\\\"d\""] {
+            assert_eq!(head(text), format!("{begin}; filename=\"c;%22d\"|Content-Type: a/b||"), "{text}");
+        }
+        assert_eq!(
+            head("a=b;type=a/b; charset=x;filename=c"),
+            format!("{begin}; filename=\"c\"|Content-Type: a/b; charset=x||")
+        );
+        assert_eq!(head("a=@\"x;y.png\""), format!("{begin}; filename=\"x;y.png\"|Content-Type: image/png||"));
         assert_eq!(head("a=@x;filename=y\"z;type=a/b"), format!("{begin}; filename=\"y%22z\"|Content-Type: a/b||"));
         assert_eq!(head("a\r\nX: y=1"), "--B|Content-Disposition: form-data; name=\"a%0D%0AX: y\"||");
+        for (text, sent) in [
+            ("a=\"x;filename=b\"", "x;filename=b"),
+            ("a=\"x\\\"\\\\\\y\"", "x\"\\\\y"),
+            ("a=\"x\" y;z", "\"x\" y;z"),
+            ("a=\"x", "\"x"),
+            ("a=x;y=\"z\"; type=a/b", "x;y=\"z\""),
+            ("a={\"b\": \"c;d\"}", "{\"b\": \"c;d\"}"),
+        ] {
+            match Field::parse(text).unwrap().content {
+                Content::Text(text) => assert_eq!(text, sent),
+                Content::File(_) => panic!("{text}"),
+            }
+        }
         for bad in ["a", "=b", "a=@x;y", "a=@x;type=a\r\nX: y"] {
             assert!(Field::parse(bad).is_err(), "{bad}");
         }

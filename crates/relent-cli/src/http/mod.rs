@@ -65,7 +65,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use relent::wire;
 use sha2::{Digest, Sha256};
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     env, iter,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -112,7 +112,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     let described = match hedge::is_allowed(&request.meant(), &request.headers) {
         true => args.upstream.draft(&whole)?,
         false => {
-            let why = format!("{} without an Idempotency-Key is sent once at a time", request.method);
+            let why = format!("{} without an Idempotency-Key is sent once at a time", request.named());
             guard::unhedged(&args.upstream, &whole, args.talk, &why)?
         }
     };
@@ -154,6 +154,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
             columns: output.columns(),
             patience,
             talk: args.talk,
+            lost: RefCell::default(),
         },
         line: attempt::Line::of(client),
         recipe,

@@ -70,8 +70,8 @@ pub(super) struct Narrator {
     talk: TalkArgs,
     policy: Policy,
     method: Method,
-    /// A header names another method.
-    is_another_meant: bool,
+    /// The same as it is told with what a header makes of it.
+    named: String,
     url: String,
     fail_with_body: bool,
     began: Instant,
@@ -94,7 +94,7 @@ impl Narrator {
             talk,
             policy,
             method,
-            is_another_meant: request.meant() != request.method,
+            named: request.named(),
             url,
             fail_with_body,
             began: now,
@@ -371,10 +371,7 @@ impl Narrator {
     fn because(&self, failure: &Failure, stop: Stop) -> String {
         let told = failure.told.as_deref().map(|told| format!(" ({told})")).unwrap_or_default();
         match (stop, failure.verdict.pushback()) {
-            (Stop::Unsafe(rule), _) => {
-                let made = if self.is_another_meant { ", of which a header makes another method," } else { "" };
-                format!("{}{made} is not sent again, since {rule}", self.method)
-            }
+            (Stop::Unsafe(rule), _) => format!("{} is not sent again, since {rule}", self.named),
             (Stop::GaveUp(Reason::PushbackTooLong), Some(wait)) => {
                 format!("told to wait {}{told}, {}", Human(wait), self.too_long(wait))
             }

@@ -35,9 +35,17 @@ impl Request {
     /// The method that is meant: one that a header names, for servers that heed that, if it may be repeated less than that of the request.
     pub(super) fn meant(&self) -> Method {
         let values = self.headers.iter().filter(|(name, _)| names_a_method(name)).map(|(_, value)| value);
-        let named = values.filter_map(|value| value.to_str().ok()?.trim().to_ascii_uppercase().parse().ok());
+        let said = values.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_ascii_uppercase());
+        // What cannot be read here a server may read as anything.
+        let named = said.filter(|name| !name.is_empty()).map(|name| name.parse().unwrap_or(Method::POST));
         let repeats = |method: &Method| (wire::is_idempotent(method), method.is_safe());
         named.chain([self.method.clone()]).min_by_key(repeats).expect("there is one")
+    }
+
+    /// The method as it is told.
+    pub(super) fn named(&self) -> String {
+        let made = if self.meant() == self.method { "" } else { ", of which a header makes another method," };
+        format!("{}{made}", self.method)
     }
 
     /// The request that the flags describe. A body that has to be read now must end within `limit`.
@@ -253,7 +261,11 @@ mod tests {
             ("PUT", "X-Method-Override", "PURGE", "PURGE"),
             ("GET", "X-HTTP-Method-Override", "PUT", "PUT"),
             ("POST", "X-HTTP-Method-Override", "GET", "POST"),
-            ("GET", "X-HTTP-Method-Override", "a b", "GET"),
+            ("GET", "X-HTTP-Method-Override", "a b", "POST"),
+            ("GET", "X-HTTP-Method-Override", "POST, GET", "POST"),
+            ("GET", "X-HTTP-Method-Override", "\"GET\"", "POST"),
+            ("GET", "X-HTTP-Method-Override", " ", "GET"),
+            ("GET", "X-HTTP-Method-Override", "get", "GET"),
             ("GET", "X-Method", "POST", "GET"),
         ] {
             let mut headers = HeaderMap::new();

@@ -1,7 +1,7 @@
 //! Whom we trust, and who we are: the settings of TLS.
 
 use super::{args::Args, proxy::Proxies};
-use crate::{talk::Fault, trust};
+use crate::{talk::Fault, tls_words, trust};
 use relent_tls::{Verifier, provider};
 use rustls::{
     ClientConfig, InconsistentKeys, RootCertStore,
@@ -48,7 +48,7 @@ pub(super) fn config(
 }
 
 fn unfit(error: rustls::Error) -> Fault {
-    let fault = Fault::new(format!("--cert: {}", super::failure::tls_words(&error)));
+    let fault = Fault::new(format!("--cert: {}", tls_words::of(&error)));
     match error {
         rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
             fault.hint("the certificate and its key (--key FILE, or in the same file) must belong together")

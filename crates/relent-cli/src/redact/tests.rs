@@ -193,6 +193,9 @@ fn whatever_stands_before_the_at_is_hidden() {
         // Written out as a whole.
         ("http://ann%3Apw%40host/x%40y", "http://***%40host/x%40y"),
         ("redis://hunter2%40host", "redis://***%40host"),
+        ("redis://hunter2%2540host", "redis://***%2540host"),
+        ("https://hunter2&#64;host/x", "https://***&#***"),
+        ("https://hunter2%25host/x%40y", "https://hunter2%25host/x%40y"),
         ("hunter2%40host:80", "***%40host:80"),
         ("http://host/x%40y", "http://host/x%40y"),
         // A URL may stand in the path of another.

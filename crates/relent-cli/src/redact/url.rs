@@ -6,7 +6,7 @@ use super::{
     plain,
     query::{parameters, secret_parameters},
     settings::settings,
-    users::without_user,
+    users::{without_user, written_out},
 };
 use std::{borrow::Cow, net::Ipv4Addr};
 use url::Url;
@@ -92,13 +92,11 @@ fn at_once(text: &str, parameters: fn(&str) -> String) -> String {
     {
         return settings(&shown).into_owned();
     }
-    // No host has one that is written out: somebody took more of the URL for a user than its `@`.
     let hosts = &rest[..rest.find(ends).unwrap_or(rest.len())];
-    let written_out = || hosts.rfind("%40");
     // Behind an empty one a password may begin with a slash.
     let is_empty = !scheme.is_empty() && hosts.ends_with(':') && rest.len() > hosts.len() + 1;
     let no_port = || if is_empty { Some(hosts.len()) } else { no_port(scheme, hosts) };
-    let shown = match rest[..host].rfind(AT).or_else(written_out) {
+    let shown = match rest[..host].rfind(AT).or_else(|| written_out(rest)) {
         Some(at) => format!("{scheme}{HIDDEN}{}", parameters(&rest[at..])),
         None => match no_port() {
             // Whoever forgot the host has written a password where a port would be.

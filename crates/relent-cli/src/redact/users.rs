@@ -15,6 +15,20 @@ pub(super) fn without_user(value: &str, begin: usize, behind: impl Fn(&str) -> S
     })
 }
 
+/// Where a user ends whose `@` somebody has written out, as a script does that encodes too much, or a page: no host has one. `text` begins with the
+/// user, and has no `@` itself.
+pub(super) fn written_out(text: &str) -> Option<usize> {
+    let is_end = |(at, c): &(usize, char)| matches!(c, '/' | '?') || *c == '#' && !text[..*at].ends_with('&');
+    let place = &text[..text.char_indices().find(is_end).map_or(text.len(), |(at, _)| at)];
+    let is_one = |at: &usize| {
+        let sign = &place[*at..];
+        let once = sign.strip_prefix('%').is_some_and(|code| code.trim_start_matches("25").starts_with("40"));
+        let begins = |way: &&str| sign.get(..way.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(way));
+        once || ["&#64", "&#x40", "&commat", "\\u0040", "\\x40"].iter().any(begins)
+    };
+    place.match_indices(['%', '&', '\\']).map(|(at, _)| at).filter(|at| *at > 0).rev().find(is_one)
+}
+
 /// What of a value with an `@` is no secret.
 pub(super) enum Behind {
     /// The host and what follows, from an `@` on.

@@ -11,7 +11,7 @@ use super::{
     query::{parameters, secret_parameters},
     undone::decoded,
     url::{is_url, scheme, url, url_without_secrets, wide},
-    users::{Behind, behind_a_user, without_user},
+    users::{Behind, behind_a_user, without_user, written_out},
 };
 use std::net::{IpAddr, SocketAddr};
 
@@ -150,6 +150,11 @@ fn as_a_whole(value: &str, is_name: bool) -> (String, String) {
             Behind::Nothing => return same(format!("{}{HIDDEN}", &value[..begin])),
             Behind::Setting(end) => return same(up_to(value, end)),
         },
+        None if !value.contains(AT)
+            && written_out(&value[begin..]).is_some_and(|at| begin > 0 || plain::is_word(&value[..at])) =>
+        {
+            return same(format!("{}{HIDDEN}", &value[..begin]));
+        }
         None => (value[..begin].to_owned(), &value[begin..]),
     };
     let plain = if is_name { plain::shown_of_a_name(rest) } else { plain::shown(rest) };
@@ -329,6 +334,14 @@ mod tests {
             ("http://h/?r=//ann:pw@h/&page=2", "http://h/?r=***&page=2"),
             ("http://h/?r=%2F%2Fann%3Apw%40h", "http://h/?r=***"),
             ("http://h/?u=ann%253Apw%2540h2", "http://h/?u=***"),
+            ("https://hunter2%40git.example/x.tar", "https://***"),
+            ("https://hunter2:x-oauth-basic%40git.example/", "https://***"),
+            ("https://hunter2%25252540git.example/", "https://***"),
+            ("https://hunter2&commat;git.example/", "https://***&commat;***"),
+            ("https://hunter2\\u0040git.example/", "https://***"),
+            ("redis://hunter2%40127.0.0.1:6379/0", "redis://***"),
+            ("hunter2%40git.example:443", "***"),
+            ("http://h/get/ann%2540c", "http://h/get/ann%2540c"),
             ("http://h/?h=Authorization:%20Bearer%20pw", "http://h/?h=***"),
             ("http://h/?h=Bearer+pw", "http://h/?h=***"),
             ("http://h/?q=a+b&at=12:30&n=1&mail=ann@h", "http://h/?q=***&at=***&n=1&mail=***"),

@@ -60,7 +60,7 @@ pub(super) struct Stream<'a> {
 /// How much is read at once, at most.
 const PIECE: usize = 1 << 16;
 
-/// For how long is searched at once: a pattern that counts far takes its time for each byte.
+/// For how long is searched or written at once: a pattern that counts far takes its time for each byte, and so does what was kept of gigabytes.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// How much is read at first. Most commands say little, and memory that is never touched costs no time.
@@ -105,14 +105,16 @@ impl<'a> Stream<'a> {
         self.out().is_none() && !self.unsearched.is_empty()
     }
 
-    /// Writes what there is room for, or else searches what was read, and reads a piece.
+    /// Writes what there is room for, though not for long, or else searches what was read, and reads a piece.
     pub(super) fn step(&mut self, say: &dyn Fn(&str)) -> Result<(), Fault> {
         if self.out().is_none() && self.search_some() {
             self.read_more(say)?;
         }
+        let until = Instant::now() + AT_ONCE;
         while let Some(out) = self.out()
             && has_room(out, PollTimeout::ZERO) == Some(true)
             && self.write_some()?
+            && Instant::now() < until
         {}
         Ok(())
     }
