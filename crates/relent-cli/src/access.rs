@@ -182,6 +182,19 @@ fn is_sticky(folder: &Metadata) -> bool {
     folder.mode() & 0o1000 != 0
 }
 
+/// Whether root may remove what belongs to somebody else from a folder: in a sticky one, which is not its own either, that takes more than to be root
+/// (`CAP_FOWNER`).
+pub(crate) fn may_be_removed(folder: &Metadata) -> bool {
+    #[cfg(target_os = "linux")]
+    let may_all = || {
+        use rustix::thread::{CapabilitySet, capabilities};
+        capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::FOWNER))
+    };
+    #[cfg(not(target_os = "linux"))]
+    let may_all = || true;
+    !is_sticky(folder) || is_own(folder.uid()) || may_all()
+}
+
 /// Whether others than its owner may write to it: everybody, a group that is not the caller's alone, or who is in an access list.
 fn is_open(folder: &Metadata, path: &Path) -> bool {
     let by_a_group = || folder.mode() & 0o020 != 0 && (!is_own_group(folder.gid()) || path_has_list(path));

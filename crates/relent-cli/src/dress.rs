@@ -2,10 +2,7 @@
 //! the mask leaves of a new one's.
 
 use crate::{access, ear::Undisturbed, links::Place};
-use nix::{
-    errno::Errno,
-    unistd::{fchown, geteuid},
-};
+use nix::{errno::Errno, unistd::fchown};
 use std::{
     fs::{self, File, Metadata, Permissions},
     io,
@@ -65,10 +62,7 @@ impl Dress {
             return Ok(false);
         }
         let _undisturbed = Undisturbed::begin();
-        let new = new_one(place)?;
-        let has_all = self.put_on(new.as_file());
-        take_back(new.as_file());
-        let has_all = has_all?;
+        let has_all = self.put_on(new_one(place)?.as_file())?;
         Ok(!has_all && access::without_group(self.mode) != self.mode)
     }
 
@@ -100,14 +94,6 @@ impl Dress {
             return Err(error.into());
         }
         Ok(has_group && file.metadata()?.mode() & 0o777 == mode)
-    }
-}
-
-/// What root has given away, and wants to remove: in a sticky folder of somebody else's that takes more than to have it back (CAP_FOWNER).
-pub(crate) fn take_back(file: &File) {
-    let ours = geteuid();
-    if ours.is_root() {
-        let _ = fchown(file, Some(ours), None);
     }
 }
 

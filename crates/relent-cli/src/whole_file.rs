@@ -263,8 +263,6 @@ pub(crate) fn put(place: &Place, new: NamedTempFile) -> io::Result<()> {
     let is_its_own = || Ok::<_, io::Error>(is_one(&new.as_file().metadata()?, &fs::symlink_metadata(new.path())?));
     if put.is_ok() || !is_its_own().unwrap_or(true) {
         new.into_temp_path().keep()?;
-    } else {
-        dress::take_back(new.as_file());
     }
     put
 }

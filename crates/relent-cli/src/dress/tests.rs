@@ -151,7 +151,7 @@ fn what_cannot_be_given_to_its_owner_stays_for_nobody_else() {
 /// As where gvfs or ntfs-3g has what is mounted; on a share of another system's, and `/sdcard`, to change them is forbidden.
 #[test]
 fn where_there_are_no_permissions_none_are_given_and_that_is_no_error() {
-    let own = geteuid().as_raw();
+    let own = nix::unistd::geteuid().as_raw();
     let of_a_list = |error: Errno, owner| as_far_as_it_is_ours(Err(error.into()), owner).is_ok();
     assert!(unless_it_is_not_let(Ok(())).is_ok() && as_far_as_it_is_ours(Ok(()), own).is_ok());
     for (error, is_let) in [

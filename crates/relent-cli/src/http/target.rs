@@ -15,6 +15,7 @@ use crate::{
     typed::typed,
 };
 use nix::{
+    errno::Errno,
     fcntl::{FcntlArg, OFlag, fcntl},
     unistd::{AccessFlags, access, geteuid},
 };
@@ -108,6 +109,9 @@ impl Target {
                 "cannot replace {shown}: it belongs to somebody else, and would be yours then"
             ))
             .hint(format!("remove it first, or {}", into_it())));
+        }
+        if !is_ours && geteuid().is_root() && !access::may_be_removed(&folder) {
+            return Err(cannot(&Errno::EPERM.into()));
         }
         if place.is_mounted() {
             return Err(Fault::new(format!("cannot replace {shown}: it is mounted by itself")).hint(into_it()));

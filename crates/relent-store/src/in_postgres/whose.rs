@@ -19,9 +19,10 @@ const THERE: &str = "SELECT 'there'::text, c.relname::text, c.relkind::text FROM
     UNION ALL SELECT 'there'::text, f.proname::text, 'f'::text FROM pg_catalog.pg_proc f
     WHERE f.proname = ANY ($2::name[]) AND $3::name[] IS NOT NULL AND pg_catalog.pg_function_is_visible(f.oid)";
 
-/// Where names are looked for, in that order: those of operators, too, that the store's functions have.
+/// Where names are looked for first: those of operators, too, that the store's functions have. One by one, since for an array the client would make
+/// room for as many as the server says that there are.
 /// And which of them has what is temporary of this session, if it has any, as another client of a pooler may have left it there.
-const PATH: &str = "SELECT pg_catalog.current_schemas(true), (SELECT n.nspname FROM pg_catalog.pg_namespace n
+const PATH: &str = "SELECT (pg_catalog.current_schemas(true))[1], (pg_catalog.current_schemas(true))[2], (SELECT n.nspname FROM pg_catalog.pg_namespace n
     WHERE n.oid OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())";
 
 /// The functions of Postgres' own that the store's functions and questions call.
@@ -80,7 +81,7 @@ impl Postgres {
             false => {
                 let path = client.query_typed(PATH, &[]).await.map_err(|err| self.fault(&err))?;
                 let row = path.first().ok_or_else(fault::nonsense)?;
-                own_first(&get::<Vec<&str>>(row, 0)?, get(row, 1)?)?;
+                own_first([get(row, 0)?, get(row, 1)?], get(row, 2)?)?;
                 params.push((&owner, Type::NAME));
                 WHOSE
             }
@@ -137,9 +138,9 @@ impl Postgres {
 
 /// Postgres' own is found first, as it is unless the path names it behind others. What is temporary of this session has no functions that are
 /// found and no operators; of another, it has.
-fn own_first(path: &[&str], temporary: Option<&str>) -> Result<(), Error> {
-    match path.iter().find(|schema| Some(**schema) != temporary) {
-        Some(&"pg_catalog") => Ok(()),
+fn own_first(path: [Option<&str>; 2], temporary: Option<&str>) -> Result<(), Error> {
+    match path.into_iter().flatten().find(|schema| Some(*schema) != temporary) {
+        Some("pg_catalog") => Ok(()),
         _ => Err(Error::new(
             ErrorKind::Refused,
             "the search path names pg_catalog behind another schema, whose functions and operators would be called for Postgres' own",
@@ -200,10 +201,17 @@ mod tests {
 
     #[test]
     fn postgres_own_comes_first() {
-        for path in [&["pg_catalog", "public"][..], &["pg_catalog"], &["pg_temp_4", "pg_catalog", "jobs"]] {
+        for path in
+            [[Some("pg_catalog"), Some("public")], [Some("pg_catalog"), None], [Some("pg_temp_4"), Some("pg_catalog")]]
+        {
             assert!(own_first(path, Some("pg_temp_4")).is_ok(), "{path:?}");
         }
-        for path in [&["public", "pg_catalog"][..], &["pg_temp_3", "pg_catalog", "jobs"], &["public"], &[]] {
+        for path in [
+            [Some("public"), Some("pg_catalog")],
+            [Some("pg_temp_3"), Some("pg_catalog")],
+            [Some("public"), None],
+            [None, None],
+        ] {
             for temporary in [None, Some("pg_temp_4")] {
                 assert_eq!(own_first(path, temporary).unwrap_err().kind(), ErrorKind::Refused, "{path:?}");
             }

@@ -22,7 +22,7 @@ use tokio_postgres::{
     Config, Socket,
     config::{Host, SslMode, SslNegotiation, TargetSessionAttrs},
     tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream},
-    types::Type,
+    types::{Kind, Type},
 };
 
 /// How long one message may be: a value, and what is said about it.
@@ -342,9 +342,10 @@ fn is_of_types(kind: u8) -> bool {
 }
 
 /// Whether all types in such a message are the server's own, as those of our tables are. Of another one the client would ask what it is made of,
-/// and of what that is, as deep as somebody leads it.
+/// and of what that is, as deep as somebody leads it. No answer of ours has an array: for one the client makes room for as many as it says it has.
 fn are_known(kind: u8, body: &[u8]) -> bool {
-    let is_known = |number: &[u8; 4]| Type::from_oid(u32::from_be_bytes(*number)).is_some();
+    let known = |number: &[u8; 4]| Type::from_oid(u32::from_be_bytes(*number));
+    let is_known = |number: &[u8; 4]| known(number).is_some();
     let Some((_, mut rest)) = body.split_first_chunk::<2>() else { return true };
     if kind == b't' {
         return rest.as_chunks().0.iter().all(is_known);
@@ -353,7 +354,7 @@ fn are_known(kind: u8, body: &[u8]) -> bool {
     while let Some(end) = rest.iter().position(|byte| *byte == 0) {
         let Some((field, behind)) = rest[end + 1..].split_first_chunk::<18>() else { break };
         let [_, _, _, _, _, _, a, b, c, d, ..] = *field;
-        if !is_known(&[a, b, c, d]) {
+        if known(&[a, b, c, d]).is_none_or(|known| matches!(known.kind(), Kind::Array(_))) {
             return false;
         }
         rest = behind;
@@ -432,6 +433,10 @@ mod tests {
             (columns(&[column("a", 17), column("", 20), column("bc", 25)]), true),
             (columns(&[column("a", 17), column("bc", 16_384)]), false),
             (columns(&[column("a", u32::MAX), column("bc", 25)]), false),
+            // Arrays: `name[]` and `oidvector`; a parameter may be one.
+            (columns(&[column("a", 25), column("bc", 1003)]), false),
+            (columns(&[column("a", 30)]), false),
+            (parameters(&[17, 1003]), true),
             (parameters(&[17, 20]), true),
             (parameters(&[17, 70_000]), false),
             (message(b'T', 4), true),

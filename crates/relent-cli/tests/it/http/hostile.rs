@@ -154,8 +154,9 @@ fn root_without_all_rights_leaves_a_file_of_another_user_its_permissions() {
     chown(&theirs, Some(NOBODY), None).unwrap();
     fs::set_permissions(&theirs, Permissions::from_mode(0o1777)).unwrap();
     let refused = "error: cannot write to theirs/file: Operation not permitted\nhint: choose another place with -o\n";
+    let asked = server.count();
     expect(&http("theirs/file"), 125, "", refused);
-    assert_eq!(fs::read_dir(theirs).unwrap().count(), 1, "nothing is left");
+    assert_eq!((fs::read_dir(theirs).unwrap().count(), server.count()), (1, asked), "nothing is left, nor was asked");
 }
 
 /// As a container has a file of its host.
