@@ -411,8 +411,9 @@ pub(crate) fn make_folders(
         }
         if access::is_own(owner) && is_made && is_shared {
             // Who owns a folder like `/tmp` has no say in who may do what in this one.
-            let made = openat(&here, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-            access::take_lists_of_a_folder(&File::from(made), mode.bits())?;
+            let made =
+                File::from(openat(&here, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?);
+            access::take_lists_of_a_folder(&made, mode.bits() & most_of(&made, &data)?)?;
         }
         if !access::is_own(owner) && owner != 0 && !is_the_systems {
             return Err(io::Error::new(
@@ -422,6 +423,17 @@ pub(crate) fn make_folders(
         }
     }
     Ok(())
+}
+
+/// What may be done at most with a folder that was just made in one like `/tmp`: whoever that belongs to may have put another of ours in its place
+/// by now, with which nobody is to do more than before.
+fn most_of(made: &File, above: &Metadata) -> io::Result<u32> {
+    let has_list = || access::path_has_list(Path::new(&format!("/proc/self/fd/{}", made.as_raw_fd())));
+    Ok(match access::is_own(above.uid()) || above.uid() == 0 {
+        true => 0o777,
+        false if has_list() => 0o700,
+        false => 0o700 | made.metadata()?.mode() & 0o777,
+    })
 }
 
 /// A folder, opened to make something in it, and no link.

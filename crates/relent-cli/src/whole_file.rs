@@ -192,6 +192,10 @@ fn takes_new_ones(place: &Place) -> io::Result<()> {
 
 /// Whether another file can be put in the place of one.
 fn may_be_replaced(place: &Place) -> io::Result<()> {
+    let is_ours = place.found().is_none_or(|found| access::is_own(found.uid()));
+    if !is_ours && geteuid().is_root() && !access::may_be_removed(&place.folder()?) {
+        return Err(Errno::EPERM.into());
+    }
     if place.is_mounted() {
         return Err(Errno::EBUSY.into());
     }

@@ -163,6 +163,35 @@ fn a_link_of_who_owns_a_shared_folder_is_not_written_through() {
     assert!(to_write(&shared.join("new")).is_ok());
 }
 
+/// Whoever owns a folder like `/tmp` moves there what belongs to others, too, and into the place of what was made a moment ago.
+#[test]
+fn a_folder_that_took_the_place_of_a_new_one_is_opened_up_for_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let [shared, other] = ["shared", "other"].map(|name| folder.path().join(name));
+    fs::create_dir(&other).unwrap();
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+    let most = |mode| {
+        fs::set_permissions(&other, fs::Permissions::from_mode(mode)).unwrap();
+        most_of(&File::open(&other).unwrap(), &fs::metadata(&shared).unwrap()).unwrap()
+    };
+    assert_eq!(most(0o700), 0o777, "nobody else moves what is ours");
+    if chown(&shared, Some(65_534), Some(65_534)).is_err() {
+        eprintln!("SKIPPED a_folder_that_took_the_place_of_a_new_one_is_opened_up_for_nobody: it takes root");
+        return;
+    }
+    assert_eq!([0o700, 0o750, 0o755, 0o2770].map(most), [0o700, 0o750, 0o755, 0o770]);
+    let new = shared.join("new");
+    make_folders(&new, Mode::from_raw_mode(0o777), &to_write).unwrap();
+    assert_eq!(fs::metadata(&new).unwrap().mode() & 0o7777, 0o777 & !access::mask());
+    #[cfg(target_os = "linux")]
+    match access::give_list(&other, 7) {
+        // What stands in the group's place is the most for all whom the list names then.
+        Ok(()) => assert_eq!(most(0o770), 0o700),
+        Err(error) => eprintln!("SKIPPED a folder with a list: the temporary folder takes none: {error}"),
+    }
+}
+
 /// What is done again and again while a neighbour, however quick, exchanges what is there.
 fn in_spite_of(exchange: impl Fn() + Sync, work: impl Fn()) {
     let is_over = AtomicBool::new(false);

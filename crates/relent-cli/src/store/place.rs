@@ -228,10 +228,7 @@ fn found(given: Option<&str>, is_made: bool) -> Result<String, Fault> {
         };
     };
     let file = default_file(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"))?;
-    // Where there is none, there is nothing to look at.
-    if is_made || file.parent().is_some_and(|folder| fs::symlink_metadata(folder).is_ok()) {
-        prepare(&file)?;
-    }
+    prepare(&file, is_made)?;
     match url_of(&file, query) {
         Some(url) => Ok(url),
         None => Err(Fault::new("the path of your state folder cannot be a part of a URL")
@@ -260,8 +257,8 @@ fn default_file(state: Option<OsString>, home: Option<OsString>) -> Result<PathB
     Ok(state.ok_or_else(no_place)?.join("relent/state.db").components().collect())
 }
 
-/// Makes the folder of the file, for its user alone, or says why what is there cannot be believed.
-fn prepare(file: &Path) -> Result<(), Fault> {
+/// Makes the folder of the file, if it may, for its user alone, or says why what is there cannot be believed.
+fn prepare(file: &Path, is_made: bool) -> Result<(), Fault> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     let refused = |what: &str, path: &Path, problem: &str| {
         Fault::new(format!("the {what} {} of your store: {problem}", path.display()))
@@ -272,6 +269,10 @@ fn prepare(file: &Path) -> Result<(), Fault> {
     let is_refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     if let Some(error) = first_to_make.and_then(|first| walk(first).err()).filter(is_refused) {
         return Err(refused("folder", folder, &plain(&error)));
+    }
+    // Where there is none, there is nothing more to look at: nobody else can put one there.
+    if first_to_make.is_some() && !is_made {
+        return Ok(());
     }
     let made = links::make_folders(folder, Mode::from_raw_mode(0o700), &follow);
     made.map_err(|error| match error.kind() {

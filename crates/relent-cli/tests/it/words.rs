@@ -47,6 +47,15 @@ fn all_words_of_messages_are_known() {
         (100..600).filter_map(|code| Some(http::StatusCode::from_u16(code).ok()?.canonical_reason()?.to_owned())),
     );
     all.extend((1..134).map(|code| io::Error::from_raw_os_error(code).to_string()));
+    // What libraries say that messages pass on.
+    use url::ParseError::*;
+    let of_urls =
+        [EmptyHost, IdnaError, InvalidPort, InvalidIpv4Address, InvalidIpv6Address, InvalidDomainCharacter, Overflow];
+    all.extend(of_urls.iter().chain(&[RelativeUrlWithoutBase]).map(ToString::to_string));
+    let alerts = (0..=u8::MAX).map(|code| format!("{:?}", rustls::AlertDescription::from(code)));
+    let parts =
+        |name: String| name.chars().flat_map(|c| [c.is_ascii_uppercase().then_some(' '), Some(c)]).flatten().collect();
+    all.extend(alerts.filter(|name| !name.contains("0x")).map(parts));
     let words = all
         .iter()
         .flat_map(|text| text.split(|c: char| !c.is_ascii_alphabetic()))

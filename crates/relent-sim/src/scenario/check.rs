@@ -3,7 +3,7 @@
 use super::table::MOST_OF_A_TEXT;
 use super::{Access, Arrivals, Network, Rate, Windows};
 use super::{Contender, Picture, Problem, RetryAfter, Scenario, Service, TroubleKind, World};
-use relent::{Curve, Jitter, Policy, duration::Human};
+use relent::{Curve, Jitter, Policy, Settings, duration::Human};
 use std::{collections::BTreeSet, time::Duration};
 
 /// The most clients whose names fit.
@@ -369,7 +369,7 @@ impl Service {
             RetryAfter::Fixed(after) => !after.is_zero() && !silent,
             _ => false,
         };
-        let at_once = settings.curve == Curve::Immediate && self.network.mean_ns() == 0.0 && !told;
+        let at_once = has_no_delay(&settings) && self.network.mean_ns() == 0.0 && !told;
         must(
             !(at_once && settings.max_attempts.is_none()),
             &key,
@@ -399,11 +399,17 @@ impl Service {
     }
 }
 
+/// Whether nothing is waited for, whatever is drawn.
+fn has_no_delay(settings: &Settings) -> bool {
+    let adds = matches!(settings.jitter, Jitter::Additive(most) if !most.is_zero());
+    settings.curve == Curve::Immediate && !adds
+}
+
 /// Stations that wait equally long collide again, for ever if nothing ends it.
 fn check_parting(contender: &Contender) -> Result<(), Problem> {
     let settings = contender.policy.settings();
     let random = matches!(settings.curve, Curve::Slots { .. } | Curve::Custom(_));
-    let drawn = settings.curve != Curve::Immediate && settings.jitter != Jitter::None;
+    let drawn = !has_no_delay(&settings) && settings.jitter != Jitter::None;
     let ends = settings.max_attempts.is_some() || settings.max_elapsed.is_some() || settings.timeout.is_some();
     must(
         random || drawn || ends,

@@ -1,6 +1,6 @@
 //! How much work and memory a file can make SQLite take, whoever wrote it.
 //!
-//! A database holds more than rows: views, triggers and expressions run when it is read or written, and a value can say that
+//! A database holds more than rows: views, triggers, foreign keys and expressions run when it is read or written, and a value can say that
 //! it has a gigabyte. So nothing of the kind is run, values have a limit, and every operation has a time after which it is
 //! interrupted.
 
@@ -45,6 +45,7 @@ pub(super) fn set(conn: &mut Connection) -> Result<(), Error> {
         (SQLITE_DBCONFIG_WRITABLE_SCHEMA, false),
         (SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
         (SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (SQLITE_DBCONFIG_ENABLE_FKEY, false),
         (SQLITE_DBCONFIG_ENABLE_VIEW, false),
         (SQLITE_DBCONFIG_DQS_DDL, false),
         (SQLITE_DBCONFIG_DQS_DML, false),

@@ -47,9 +47,10 @@ impl Policy {
         matches!(self.jitter, PackedJitter::DECORRELATED)
     }
 
+    /// Whether there is no delay, whatever is drawn.
     #[inline]
     pub(crate) const fn is_immediate(&self) -> bool {
-        matches!(self.shape, Shape::Immediate { .. })
+        matches!(self.shape, Shape::Immediate { .. }) && !self.jitter.adds()
     }
 
     /// Whether the delay of a custom rule has already taken account of a pushback.
@@ -62,7 +63,7 @@ impl Policy {
     #[inline(always)]
     pub(crate) fn common_delay(&self, memory: &mut u64, draw: u64) -> Option<u64> {
         match self.shape {
-            Shape::Immediate { .. } => Some(0),
+            Shape::Immediate { .. } if !self.jitter.adds() => Some(0),
             Shape::Exponential { factor, .. } if matches!(self.jitter, PackedJitter::FULL) => {
                 let width = match *memory {
                     AT_CAP => self.cap,
@@ -220,6 +221,7 @@ impl Iterator for Delays<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Decision, Jitter, Timestamp};
 
     #[test]
     fn whole_numbers_are_the_nearest() {
@@ -231,6 +233,19 @@ mod tests {
         }
         assert_eq!(whole(f64::MAX), u64::MAX);
         assert_eq!(whole(f64::INFINITY), u64::MAX);
+    }
+
+    /// What is said of a policy is what it does, whoever asks it for its delays.
+    #[test]
+    fn a_jitter_that_adds_to_no_delay_is_waited_for() {
+        let policy = Policy::immediate().jitter(Jitter::Additive(Duration::from_secs(4)));
+        assert!(!policy.is_immediate() && Policy::immediate().is_immediate());
+        let row = policy.schedule().next().unwrap().delay;
+        assert_eq!((row.min, row.mean, row.max), (Duration::ZERO, Duration::from_secs(2), Duration::from_secs(4)));
+        let mut delays = policy.delays(0);
+        assert_eq!([0, 1 << 63].map(|draw| delays.next_with(draw).unwrap().as_secs()), [0, 2]);
+        let decided = policy.call(Timestamp::ZERO, 7).on_failure_with(Timestamp::ZERO, Verdict::Transient, 1 << 63);
+        assert_eq!(decided, Decision::Retry(Duration::from_secs(2)));
     }
 
     #[test]
@@ -246,6 +261,7 @@ mod tests {
         }
         let mut memory = 0;
         assert_eq!(Policy::immediate().common_delay(&mut memory, 7), Some(0));
+        assert_eq!(Policy::immediate().jitter(Jitter::Additive(Duration::ZERO)).common_delay(&mut memory, 7), Some(0));
         assert_eq!(Policy::constant(Duration::from_secs(1)).common_delay(&mut memory, 7), None);
     }
 }

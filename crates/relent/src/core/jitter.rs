@@ -109,6 +109,11 @@ impl PackedJitter {
         }
     }
 
+    /// Whether there may be a delay where the curve has none.
+    pub(crate) const fn adds(self) -> bool {
+        self.0 > 0 && self.0 < NAMED
+    }
+
     /// The range for a curve's delay `v`. Not for decorrelated jitter, which [`decorrelated`] serves.
     pub(crate) fn range(self, v: u64, cap: u64) -> Range {
         match self.unpack() {

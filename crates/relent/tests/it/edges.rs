@@ -19,6 +19,26 @@ fn the_time_elapsed_is_known_from_a_deadline_on() {
     assert_eq!(retry.elapsed(), Some(3 * SEC));
 }
 
+/// No delay has shortcuts of its own, in the loop and in the calls around a closure.
+#[tokio::test]
+async fn a_jitter_that_adds_to_no_delay_is_slept() {
+    let policy = Policy::immediate().jitter(Jitter::Additive(10 * SEC)).max_attempts(20);
+    let is_spread = |fake: &Fake| {
+        let slept = fake.slept();
+        assert!(slept.len() == 19 && fake.elapsed() > 30 * SEC && slept.iter().any(|one| *one > 5 * SEC), "{slept:?}");
+    };
+    let fake = Fake::default();
+    let mut retry = policy.start_with(&fake);
+    while retry.back_off_blocking("refused").is_ok() {}
+    is_spread(&fake);
+    let fake = Fake::default();
+    assert!(policy.timer(&fake).retry_blocking(|_| Err::<(), _>("refused")).is_err());
+    is_spread(&fake);
+    let fake = Fake::default();
+    assert!(policy.timer(&fake).retry(async |_| Err::<(), _>("refused")).await.is_err());
+    is_spread(&fake);
+}
+
 #[test]
 fn a_limit_that_is_added_later_claims_no_start_that_nobody_saw() {
     let (fake, end) = (Fake::default(), Timestamp::ZERO + 60 * SEC);

@@ -67,21 +67,26 @@ fn settings(on: &OnUpstream) -> String {
     out
 }
 
+const ENDLESS: &str = "attempts without end";
+
 fn budget_said(on: &OnUpstream, budget: &BudgetSettings) -> String {
     let load = figure(on.load);
     let alone = UpstreamSettings::default().amplification(&on.policy);
-    let alone = alone.map_or("attempts without end".to_owned(), figure);
+    let alone = alone.map_or(ENDLESS.to_owned(), figure);
+    let instead_of = |attempts: Option<f64>| match attempts {
+        Some(attempts) => format!("{} attempts on average instead of {alone}", figure(attempts)),
+        None => ENDLESS.to_owned(),
+    };
     let at_once = allowed::at_once(budget).unwrap_or(0);
     match *budget {
         BudgetSettings::Ratio { .. } | BudgetSettings::Finagle { .. } => {
             let retries = allowed::retries_a_second(budget, on.load).unwrap_or(0.0);
-            let attempts =
-                allowed::attempts(&on.settings, allowed::most(&on.policy), on.load, 1.0).unwrap_or(f64::INFINITY);
+            let attempts = allowed::attempts(&on.settings, allowed::most(&on.policy), on.load, 1.0);
             format!(
-                "At {load} calls a second the budget allows {} retries a second. When every attempt fails, a call makes {} \
-                 attempts on average instead of {alone}. Up to {at_once} retries may come at once without any call.",
+                "At {load} calls a second the budget allows {} retries a second. When every attempt fails, a call makes {}. \
+                 Up to {at_once} retries may come at once without any call.",
                 figure(retries),
-                figure(attempts)
+                instead_of(attempts)
             )
         }
         BudgetSettings::AwsQuota(costs) => format!(
@@ -100,10 +105,9 @@ fn budget_said(on: &OnUpstream, budget: &BudgetSettings) -> String {
             figure(100.0 * token_ratio / (1.0 + token_ratio))
         ),
         BudgetSettings::InFlight { share, floor, .. } => format!(
-            "Of the attempts in flight {} % may be retries, {floor} in any case. When every attempt fails, a call makes {} \
-             attempts on average instead of {alone}.",
+            "Of the attempts in flight {} % may be retries, {floor} in any case. When every attempt fails, a call makes {}.",
             figure(share * 100.0),
-            figure(on.settings.amplification(&on.policy).unwrap_or(f64::INFINITY)),
+            instead_of(on.settings.amplification(&on.policy)),
         ),
         BudgetSettings::Throttle { k, window, at_most } => format!(
             "Attempts are refused, first ones too, as soon as more than {} times as many were made in {} as were accepted; at \

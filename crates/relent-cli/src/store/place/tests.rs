@@ -60,7 +60,7 @@ fn mode_of(path: &Path) -> u32 {
 }
 
 fn why_not(file: &Path) -> String {
-    prepare(file).unwrap_err().shown().0
+    prepare(file, true).unwrap_err().shown().0
 }
 
 #[test]
@@ -68,11 +68,11 @@ fn a_folder_that_others_write_to_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a/relent/state.db");
     let own = file.parent().unwrap();
-    prepare(&file).unwrap();
+    prepare(&file, true).unwrap();
     assert_eq!(mode_of(own), 0o700);
     // One that others can look into is shut: names and keys are in it.
     mode(own, 0o755);
-    prepare(&file).unwrap();
+    prepare(&file, true).unwrap();
     assert_eq!(mode_of(own), 0o700);
     mode(own, 0o777);
     assert!(why_not(&file).ends_with("others can write to it"));
@@ -84,10 +84,10 @@ fn a_folder_that_others_write_to_is_not_used() {
 fn a_file_that_others_write_to_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("relent/state.db");
-    prepare(&file).unwrap();
+    prepare(&file, true).unwrap();
     fs::write(&file, "").unwrap();
     mode(&file, 0o644);
-    prepare(&file).unwrap();
+    prepare(&file, true).unwrap();
     assert_eq!(mode_of(&file), 0o600);
     mode(&file, 0o660);
     assert!(why_not(&file).ends_with("others can write to it"));
@@ -99,22 +99,25 @@ fn nobody_else_has_a_say_in_where_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let (above, link) = (folder.path().join("above"), folder.path().join("link"));
     let file = above.join("state/relent/state.db");
-    prepare(&file).unwrap();
+    prepare(&file, true).unwrap();
     mode(&above, 0o777);
     assert!(why_not(&file).contains("on the way there others can write: "), "{}", why_not(&file));
     let new = above.join("new/relent/state.db");
     assert!(why_not(&new).contains("on the way there others can write: "), "{}", why_not(&new));
     assert!(!above.join("new").exists(), "nothing is left of what is refused");
+    let looked = |file| prepare(file, false).map_err(|fault| fault.shown().0);
+    assert!(looked(&new).unwrap_err().contains("on the way there others can write: "), "they could make it meanwhile");
     mode(&above, 0o1777);
-    prepare(&file).unwrap();
+    assert_eq!((looked(&new), above.join("new").exists()), (Ok(()), false), "nothing is made to look at");
+    prepare(&file, true).unwrap();
     // A link of one's own is followed, and the way that it leads looked at.
     std::os::unix::fs::symlink(&above, &link).unwrap();
     let linked = link.join("state/relent/state.db");
-    prepare(&linked).unwrap();
+    prepare(&linked, true).unwrap();
     mode(&above, 0o777);
     assert!(why_not(&linked).contains("on the way there others can write: "));
     std::os::unix::fs::symlink("round", folder.path().join("round")).unwrap();
-    assert!(prepare(&folder.path().join("round/relent/state.db")).is_err());
+    assert!(prepare(&folder.path().join("round/relent/state.db"), true).is_err());
 }
 
 /// It takes root to give something away.
@@ -124,7 +127,7 @@ fn what_belongs_to_somebody_else_is_not_used() {
     mode(folder.path(), 0o1777);
     let file = folder.path().join("relent/state.db");
     let (link, linked) = (folder.path().join("link"), folder.path().join("link/relent/state.db"));
-    prepare(&file).unwrap();
+    prepare(&file, true).unwrap();
     std::os::unix::fs::symlink(folder.path(), &link).unwrap();
     let nobody = Some(65_534);
     if std::os::unix::fs::lchown(&link, nobody, nobody).is_err() {

@@ -131,12 +131,13 @@ fn root_without_all_rights_leaves_a_file_of_another_user_its_permissions() {
     let server = Server::new(vec![Reply::ok("new")]);
     let folder = Folder::new().file("file", "old");
     let path = folder.path().join("file");
-    let http = |file: &str| {
+    let relent = |args: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(["--bounding-set=-all,+chown,+dac_override", "--inh-caps=-all", env!("CARGO_BIN_EXE_relent")]);
-        command.args(["http", "-o", file, &server.url("/")]).current_dir(folder.path());
+        command.args(args).current_dir(folder.path());
         super::finish(command)
     };
+    let http = |file: &str| relent(&["http", "-o", file, &server.url("/")]);
     for (group, mode) in [(NOBODY, 0o644), (NOBODY, 0o640), (12_345, 0o664), (12_345, 0o604), (0, 0o600)] {
         fs::write(&path, "old").unwrap();
         chown(&path, Some(NOBODY), Some(group)).unwrap();
@@ -156,7 +157,11 @@ fn root_without_all_rights_leaves_a_file_of_another_user_its_permissions() {
     let refused = "error: cannot write to theirs/file: Operation not permitted\nhint: choose another place with -o\n";
     let asked = server.count();
     expect(&http("theirs/file"), 125, "", refused);
-    assert_eq!((fs::read_dir(theirs).unwrap().count(), server.count()), (1, asked), "nothing is left, nor was asked");
+    assert_eq!(server.count(), asked);
+    // What is drawn is written into it.
+    assert_eq!(relent(&["explain", "--svg", "theirs/file"]).code, Some(0));
+    assert!(fs::read_to_string(theirs.join("file")).unwrap().starts_with("<svg"));
+    assert_eq!(fs::read_dir(theirs).unwrap().count(), 1, "nothing is left");
 }
 
 /// As a container has a file of its host.
