@@ -97,6 +97,25 @@ fn a_delay_never_exceeds_the_cap_and_lies_in_its_row_of_the_schedule() {
     });
 }
 
+/// What is told of a delay is what is waited: the least and the greatest draw are the ends of its row.
+#[test]
+fn the_ends_of_a_row_of_the_schedule_are_drawn() {
+    check(policy(), |policy| {
+        for draw in [0, u64::MAX] {
+            let (mut delays, mut schedule) = (policy.delays(1), policy.schedule());
+            // What decorrelated jitter draws is the ground of the next delay.
+            let most = if policy.settings().jitter == Jitter::Decorrelated { 1 } else { 20 };
+            for _ in 0..most {
+                let (Some(delay), Some(row)) = (delays.next_with(draw), schedule.next()) else { break };
+                let end = if draw == 0 { row.delay.min } else { row.delay.max };
+                // The upper end of a range is not drawn.
+                prop_assert!(delay.abs_diff(end) <= Duration::from_nanos(1), "{:?} of {:?}", delay, row);
+            }
+        }
+        Ok(())
+    });
+}
+
 /// The width that each jitter promises, once the curve has grown past the cap: what the least and the greatest draw
 /// yield there, and what the schedule says.
 #[test]
