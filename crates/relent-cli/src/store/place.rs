@@ -282,6 +282,12 @@ fn prepare(file: &Path, is_made: bool) -> Result<(), Fault> {
     own(folder, 0o700).map_err(|problem| refused("folder", folder, &problem))?;
     if fs::symlink_metadata(file).is_ok() {
         own(file, 0o600).map_err(|problem| refused("file", file, &problem))?;
+        // A link leads to where SQLite keeps what lies beside it.
+        let real = way(file).map_err(|problem| refused("file", file, &problem))?;
+        let beside = real.parent().unwrap_or(Path::new("/"));
+        if let Some(who) = fs::metadata(beside).ok().and_then(|data| who_may_write(&data, beside)) {
+            return Err(refused("file", file, &format!("{who} {WRITTEN}")));
+        }
     }
     Ok(())
 }

@@ -91,6 +91,20 @@ fn a_file_that_others_write_to_is_not_used() {
     assert_eq!(mode_of(&file), 0o600);
     mode(&file, 0o660);
     assert!(why_not(&file).ends_with("others can write to it"));
+    // Nor is one by a link of the user's where others could put something beside it.
+    let shared = folder.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::rename(&file, shared.join("state.db")).unwrap();
+    mode(&shared.join("state.db"), 0o600);
+    std::os::unix::fs::symlink(shared.join("state.db"), &file).unwrap();
+    for (of_folder, is_used) in [(0o755, true), (0o1777, false)] {
+        mode(&shared, of_folder);
+        let found = prepare(&file, true).map_err(|fault| fault.shown().0);
+        assert_eq!(found.is_ok(), is_used, "{of_folder:o}: {found:?}");
+        assert!(
+            is_used || found.unwrap_err().ends_with("everybody can put into its folder what it would be read from")
+        );
+    }
 }
 
 /// Who can rename a folder above can put another in its place between two runs.
