@@ -74,7 +74,7 @@ impl Terms {
 
     /// Whether a body that breaks off may be gone on with: a plain GET.
     pub(super) fn may_resume(&self) -> bool {
-        self.request.method == Method::GET && !self.include && !self.request.headers.contains_key(header::RANGE)
+        self.request.meant() == Method::GET && !self.include && !self.request.headers.contains_key(header::RANGE)
     }
 }
 

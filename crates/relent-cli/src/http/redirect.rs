@@ -78,7 +78,12 @@ impl Hop {
         let host_says_a_secret =
             !hidden.starts_with(up_to_the_path(where_to)) || is_disguised || (self.host_says_a_secret && is_at_home);
         let mut hop = Hop { url, number: self.number + 1, says_a_secret, host_says_a_secret, ..self.clone() };
-        if loses_its_body(status, &self.method) {
+        let is_post = self.method == Method::POST
+            || self
+                .headers
+                .iter()
+                .any(|(name, value)| names_a_method(name) && value.as_bytes().eq_ignore_ascii_case(b"POST"));
+        if loses_its_body(status, is_post) {
             hop.method = if self.method == Method::HEAD { Method::HEAD } else { Method::GET };
             hop.has_body = false;
             remove(&mut hop.headers, |name| is_about_the_body(name) || names_a_method(name));
@@ -211,10 +216,10 @@ fn is_a_condition(name: &str) -> bool {
 }
 
 /// Whether it goes on as a request for what is there, whatever it was before.
-fn loses_its_body(status: StatusCode, method: &Method) -> bool {
+fn loses_its_body(status: StatusCode, is_post: bool) -> bool {
     match status.as_u16() {
         303 => true,
-        301 | 302 => *method == Method::POST,
+        301 | 302 => is_post,
         _ => false,
     }
 }
@@ -394,6 +399,11 @@ mod tests {
         assert_eq!(names(&next), goes.join(" "));
         let next = from.next(StatusCode::SEE_OTHER, &head).unwrap().unwrap();
         assert_eq!(names(&next), meant);
+        // Of a GET that a header makes a POST, nothing but a GET is left, as of a POST.
+        let posts =
+            HeaderMap::from_iter([("x-http-method-override".parse().unwrap(), HeaderValue::from_static("Post"))]);
+        let next = Hop { headers: posts, ..hop(Method::GET, "https://a.example/") }.next(StatusCode::FOUND, &head);
+        assert_eq!(names(&next.unwrap().unwrap()), "");
         let secrets = ["/a&token=k3y7Pq", "/token:k3y7Pq", "/a/token=k3y7Pq", "//ann:k3y7Pq@a.example/"];
         for (place, goes) in
             [("/a/3", true), ("https://a.example/a/3", true)].into_iter().chain(secrets.map(|one| (one, false)))

@@ -24,7 +24,12 @@ pub(super) fn written_out(text: &str) -> Option<usize> {
         let sign = &place[*at..];
         let once = sign.strip_prefix('%').is_some_and(|code| code.trim_start_matches("25").starts_with("40"));
         let begins = |way: &&str| sign.get(..way.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(way));
-        once || ["&#64", "&#x40", "&commat", "\\u0040", "\\x40"].iter().any(begins)
+        let number = sign.strip_prefix("&#").map(|number| (number.trim_start_matches(['x', 'X']), number));
+        let is_number = number.is_some_and(|(hex, number)| {
+            let code = if hex.len() < number.len() { "40" } else { "64" };
+            hex.trim_start_matches('0').starts_with(code)
+        });
+        once || is_number || ["%u0040", "&commat", "\\u0040", "\\x40"].iter().any(begins)
     };
     place.match_indices(['%', '&', '\\']).map(|(at, _)| at).filter(|at| *at > 0).rev().find(is_one)
 }

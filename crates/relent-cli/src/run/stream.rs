@@ -290,14 +290,16 @@ impl<'a> Stream<'a> {
         mut waits: impl FnMut(Option<BorrowedFd<'_>>) -> bool,
     ) -> Result<Heard, Fault> {
         loop {
+            let mut look = Instant::now() + AT_ONCE;
             while let Some(out) = self.out() {
                 let is_written = has_room(out, PollTimeout::ZERO) == Some(true) && self.write_some()?;
-                if let Some(out) = self.out()
-                    && !is_written
-                    && !waits(Some(out))
-                {
+                // What always has room, as a file, is asked for no longer than anything else.
+                let is_time = !is_written || Instant::now() >= look;
+                let Some(out) = self.out().filter(|_| is_time) else { continue };
+                if !waits((!is_written).then_some(out)) {
                     self.give_up();
                 }
+                look = Instant::now() + AT_ONCE;
             }
             while !self.search_some() {
                 if !waits(None) {

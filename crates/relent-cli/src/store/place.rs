@@ -270,9 +270,15 @@ fn prepare(file: &Path, is_made: bool) -> Result<(), Fault> {
     if let Some(error) = first_to_make.and_then(|first| walk(first).err()).filter(is_refused) {
         return Err(refused("folder", folder, &plain(&error)));
     }
-    // Where there is none, there is nothing more to look at: nobody else can put one there.
-    if first_to_make.is_some() && !is_made {
-        return Ok(());
+    // Where there is none, there is nothing to look at, unless somebody else can put one there meanwhile.
+    if let Some(first) = first_to_make.filter(|_| !is_made) {
+        walk(first).map_err(|error| refused("folder", folder, &plain(&error)))?;
+        let there = first.parent().unwrap_or(Path::new("/"));
+        let who = fs::metadata(there).ok().and_then(|data| who_may_write(&data, there));
+        return match who {
+            Some(who) => Err(refused("folder", folder, &format!("it is not there, and {who} can make it"))),
+            None => Ok(()),
+        };
     }
     let made = links::make_folders(folder, Mode::from_raw_mode(0o700), &follow);
     made.map_err(|error| match error.kind() {
@@ -281,13 +287,13 @@ fn prepare(file: &Path, is_made: bool) -> Result<(), Fault> {
     })?;
     own(folder, 0o700).map_err(|problem| refused("folder", folder, &problem))?;
     if fs::symlink_metadata(file).is_ok() {
-        own(file, 0o600).map_err(|problem| refused("file", file, &problem))?;
         // A link leads to where SQLite keeps what lies beside it.
         let real = way(file).map_err(|problem| refused("file", file, &problem))?;
         let beside = real.parent().unwrap_or(Path::new("/"));
         if let Some(who) = fs::metadata(beside).ok().and_then(|data| who_may_write(&data, beside)) {
             return Err(refused("file", file, &format!("{who} {WRITTEN}")));
         }
+        own(file, 0o600).map_err(|problem| refused("file", file, &problem))?;
     }
     Ok(())
 }

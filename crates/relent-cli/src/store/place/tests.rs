@@ -122,7 +122,10 @@ fn nobody_else_has_a_say_in_where_it_is() {
     let looked = |file| prepare(file, false).map_err(|fault| fault.shown().0);
     assert!(looked(&new).unwrap_err().contains("on the way there others can write: "), "they could make it meanwhile");
     mode(&above, 0o1777);
+    assert!(looked(&new).unwrap_err().ends_with("it is not there, and everybody can make it"));
+    mode(&above, 0o755);
     assert_eq!((looked(&new), above.join("new").exists()), (Ok(()), false), "nothing is made to look at");
+    mode(&above, 0o1777);
     prepare(&file, true).unwrap();
     // A link of one's own is followed, and the way that it leads looked at.
     std::os::unix::fs::symlink(&above, &link).unwrap();
