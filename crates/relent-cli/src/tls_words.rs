@@ -3,7 +3,7 @@
 use crate::escape::escape;
 use rustls::Error;
 
-/// What went wrong, but with a certificate.
+/// What went wrong; what a certificate lacks, its caller may know better.
 pub(crate) fn of(error: &Error) -> String {
     match error {
         Error::AlertReceived(alert) => format!("the other side says: {}", name(&format!("{alert:?}"))),
@@ -11,6 +11,7 @@ pub(crate) fn of(error: &Error) -> String {
         Error::PeerMisbehaved(why) => name(&format!("{why:?}")),
         Error::InconsistentKeys(why) => name(&format!("{why:?}")),
         Error::InvalidMessage(why) => format!("what it sends makes no sense: {}", name(&format!("{why:?}"))),
+        Error::InvalidCertificate(why) => name(&format!("{why:?}")),
         Error::General(text) => escape(text).into_owned(),
         other => name(&format!("{other:?}")),
     }
@@ -40,6 +41,7 @@ mod tests {
             (Error::AlertReceived(AlertDescription::HandshakeFailure), "the other side says: handshake failure"),
             (PeerMisbehaved::TooManyWarningAlertsReceived.into(), "too many warning alerts received"),
             (InvalidMessage::InvalidEmptyPayload.into(), "what it sends makes no sense: invalid empty payload"),
+            (rustls::CertificateError::BadEncoding.into(), "bad encoding"),
             (Error::General("a\nb".into()), "a\\nb"),
             (Error::HandshakeNotComplete, "handshake not complete"),
         ] {
