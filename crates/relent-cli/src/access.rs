@@ -279,6 +279,8 @@ fn take(file: &File, name: &str) -> io::Result<()> {
 ///
 /// They stay.
 pub(crate) fn take_lists_of_a_folder(folder: &File, mode: u32) -> io::Result<()> {
+    // Without its list a folder allows what the list's mask did: to nobody, until it has what it is to have.
+    folder.set_permissions(Permissions::from_mode(0o700))?;
     #[cfg(target_os = "linux")]
     take(folder, OF_NEW_ONES)?;
     take_list(folder)?;

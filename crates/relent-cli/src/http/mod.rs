@@ -241,7 +241,7 @@ fn goes_on(
     match args.continue_at.as_deref() {
         None => Ok(None),
         Some("-")
-            if request.method != http::Method::GET
+            if request.meant() != http::Method::GET
                 || request.body.is_some()
                 || request.headers.contains_key(http::header::RANGE) =>
         {

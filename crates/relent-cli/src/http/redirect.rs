@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{escape::escape, redact};
 use http::{HeaderMap, HeaderName, Method, StatusCode, header};
-use percent_encoding::{CONTROLS, utf8_percent_encode};
+use percent_encoding::{CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 use relent::wire::{Fault, IDEMPOTENCY_KEY};
 use std::borrow::Cow;
 use url::{Host, Url};
@@ -117,8 +117,9 @@ impl Hop {
     pub(super) fn lost(&self, next: &Hop) -> Vec<&HeaderName> {
         const EXPECTED: [HeaderName; 3] = [header::HOST, header::AUTHORIZATION, header::COOKIE];
         let is_lost = |name: &&HeaderName| !next.headers.contains_key(*name) && !EXPECTED.contains(name);
-        let is_meant =
-            |name: &&HeaderName| self.has_body == next.has_body || !(is_about_the_body(name) || names_a_method(name));
+        // What names a method stays behind only where the request is another.
+        let is_the_same = self.has_body == next.has_body && self.method == next.method;
+        let is_meant = |name: &&HeaderName| !names_a_method(name) && (is_the_same || !is_about_the_body(name));
         let lost = self.headers.keys().filter(is_lost).filter(is_meant);
         if self.url.origin() == next.url.origin() { Vec::new() } else { lost.collect() }
     }
@@ -149,7 +150,12 @@ fn is_an_address_in_disguise(url: &Url, location: &str) -> bool {
 pub(super) fn location(status: StatusCode, head: &HeaderMap) -> Option<String> {
     let redirects = matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let location = head.get(header::LOCATION).filter(|to| redirects && !to.is_empty())?;
-    Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
+    // What is no text is written out, as it would be in a path that a browser asks for.
+    let text = location.as_bytes().utf8_chunks().map(|chunk| {
+        let others = percent_encode(chunk.invalid(), NON_ALPHANUMERIC);
+        format!("{}{others}", chunk.valid())
+    });
+    Some(text.collect())
 }
 
 /// Where it leads, for people: of another host the name that is asked for, which has no letters that look like others, nor has
@@ -334,6 +340,11 @@ mod tests {
             assert!(after(status, "new", Method::GET).unwrap().is_none());
         }
         assert!(after(302, "", Method::GET).unwrap().is_none(), "it leads nowhere");
+        // Bytes that are no text are asked for as they are.
+        let bytes = HeaderValue::from_bytes(b"/caf\xe9\xc3\xa9?x=\xff").unwrap();
+        let head = HeaderMap::from_iter([(header::LOCATION, bytes)]);
+        let next = hop(Method::GET, "http://a/").next(StatusCode::FOUND, &head).unwrap().unwrap();
+        assert_eq!(next.url.as_str(), "http://a/caf%E9%C3%A9?x=%FF");
     }
 
     /// The parser would leave the port out, and what is behind it would be a path.
@@ -404,6 +415,15 @@ mod tests {
             HeaderMap::from_iter([("x-http-method-override".parse().unwrap(), HeaderValue::from_static("Post"))]);
         let next = Hop { headers: posts, ..hop(Method::GET, "https://a.example/") }.next(StatusCode::FOUND, &head);
         assert_eq!(names(&next.unwrap().unwrap()), "");
+        // That a request that is another one goes without them is expected; the rest is told.
+        for (method, has_body) in [(Method::PUT, true), (Method::POST, false), (Method::GET, false)] {
+            let from = Hop { method, has_body, ..from.clone() };
+            let next = from.next(StatusCode::SEE_OTHER, &head).unwrap().unwrap();
+            let about = ["content-digest", "x-http-method-override"];
+            let lost: Vec<&str> = from.lost(&next).into_iter().map(HeaderName::as_str).collect();
+            assert!(others.split(' ').skip(1).all(|name| lost.contains(&name)), "{lost:?}");
+            assert_eq!(about.map(|name| lost.contains(&name)), [from.method == Method::GET, false], "{lost:?}");
+        }
         let secrets = ["/a&token=k3y7Pq", "/token:k3y7Pq", "/a/token=k3y7Pq", "//ann:k3y7Pq@a.example/"];
         for (place, goes) in
             [("/a/3", true), ("https://a.example/a/3", true)].into_iter().chain(secrets.map(|one| (one, false)))

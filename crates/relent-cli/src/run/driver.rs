@@ -385,7 +385,7 @@ impl Driver<'_> {
         history.is_said = is_said;
         history.nobody_reads = ended.nobody_reads || (self.stream && verdict.is_some() && output::nobody_reads());
         history.last_one = match () {
-            () if ended.went_out => Some("its output is out already"),
+            () if ended.went_out => Some("some of its output is out already"),
             () if history.is_done => Some("the command had exited with 0, and its output was not read"),
             () if !self.input.is_whole() => Some("its input was too long to be kept"),
             () => None,

@@ -25,7 +25,7 @@ pub(super) struct Ended {
     pub(super) stands: bool,
     /// Whether nobody reads what it writes.
     pub(super) nobody_reads: bool,
-    /// Whether there can be no other attempt, since its output is out already.
+    /// Whether there can be no other attempt, since some of its output is out already.
     pub(super) went_out: bool,
     /// Whether something that it has left would write there yet.
     pub(super) is_held: bool,

@@ -119,7 +119,8 @@ fn one_of(spec: &str, said: &str, base: Draft) -> Result<Contender, Fault> {
 pub(crate) fn name(policy: &Policy) -> String {
     let settings = policy.settings();
     let curve = match settings.curve {
-        Curve::Immediate => return "immediate".into(),
+        Curve::Immediate if !matches!(settings.jitter, Jitter::Additive(_)) => return "immediate".into(),
+        Curve::Immediate => "immediate",
         Curve::Slots { .. } => return "slots".into(),
         Curve::Constant { .. } => "constant",
         Curve::Linear { .. } => "linear",
@@ -158,4 +159,23 @@ pub(crate) fn usual() -> Vec<Contender> {
 pub(crate) fn paced(pacer: PacerSettings) -> Contender {
     let policy = Policy::exponential(Duration::from_millis(100)).cap(Duration::from_secs(10)).unlimited_attempts();
     Contender::new("paced", policy.max_pushback(pacer.horizon)).paced(pacer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_words_tell_a_policy() {
+        let ms = Duration::from_millis;
+        for (policy, told) in [
+            (Policy::immediate(), "immediate"),
+            (Policy::immediate().jitter(Jitter::Full), "immediate"),
+            (Policy::immediate().cap(ms(9000)).jitter(Jitter::Additive(ms(5000))), "immediate +5s"),
+            (Policy::linear(ms(10)).jitter(Jitter::Proportional(0.2)), "linear +-20%"),
+            (Policy::slots(ms(10)), "slots"),
+        ] {
+            assert_eq!(name(&policy), told);
+        }
+    }
 }

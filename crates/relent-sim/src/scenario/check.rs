@@ -399,9 +399,9 @@ impl Service {
     }
 }
 
-/// Whether nothing is waited for, whatever is drawn.
+/// Whether nothing is waited for, whatever is drawn: that is less than the most.
 fn has_no_delay(settings: &Settings) -> bool {
-    let adds = matches!(settings.jitter, Jitter::Additive(most) if !most.is_zero());
+    let adds = matches!(settings.jitter, Jitter::Additive(most) if most > Duration::from_nanos(1));
     settings.curve == Curve::Immediate && !adds
 }
 

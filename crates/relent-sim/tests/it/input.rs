@@ -66,10 +66,13 @@ fn each_mistake_has_its_place() {
 
 #[test]
 fn an_endless_retry_at_one_instant_is_refused() {
-    let text = GOOD.replace("base = \"100ms\"", "curve = \"immediate\"\nmax_attempts = \"unlimited\"");
-    let text = format!("{text}[network]\nrtt = \"0s\"\n");
-    let error = Scenario::parse(&text).expect_err("it would not end");
-    assert!(error.problem().contains("retries at once, for ever"), "{error}");
+    // Less than 1 ns is nothing.
+    for adds in ["", "jitter = { additive = \"1ns\" }\n"] {
+        let curve = format!("curve = \"immediate\"\n{adds}max_attempts = \"unlimited\"");
+        let text = format!("{}[network]\nrtt = \"0s\"\n", GOOD.replace("base = \"100ms\"", &curve));
+        let error = Scenario::parse(&text).expect_err("it would not end");
+        assert!(error.problem().contains("retries at once, for ever"), "{error}");
+    }
 }
 
 #[test]

@@ -129,7 +129,7 @@ impl Postgres {
         if query.contains('@') {
             return Err(Error::new(
                 ErrorKind::Invalid,
-                "the store's URL has a `?` before an `@`: what are its settings?",
+                "the store's URL has a `?` before its host: what are its settings?",
             )
             .hint("in a user or a password a ? is written %3F, and behind the ? of the settings an @ is %40"));
         }

@@ -41,7 +41,7 @@ pub enum Jitter {
     Equal,
     /// The curve's delay, more or less by this share of it: 0 to 1, so that `Proportional(0.2)` is ±20 %.
     Proportional(f64),
-    /// The curve's delay and up to this much more.
+    /// The curve's delay and up to this much more: 146 years (2^62 ns) at most, to which what is longer is shortened.
     Additive(Duration),
     /// Grows from the previous delay rather than by the curve, of which only the base counts.
     Decorrelated,

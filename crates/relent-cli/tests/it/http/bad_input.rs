@@ -339,6 +339,7 @@ hint: leave out the method, the body and the range
 ";
     refused(&["-C", "-", "-o", "file", "-X", "GET", "-d", "q=a", "http://127.0.0.1:1/"], stderr);
     refused(&["-C", "-", "-o", "file", "-X", "GET", "-F", "q=a", "http://127.0.0.1:1/"], stderr);
+    refused(&["-C", "-", "-o", "file", "-H", "X-HTTP-Method-Override: POST", "http://127.0.0.1:1/"], stderr);
 }
 
 #[test]
