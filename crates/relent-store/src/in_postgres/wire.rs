@@ -8,6 +8,7 @@ use crate::{
     tls::{Checked, Tls},
 };
 use std::{
+    collections::HashMap,
     error, io,
     path::{Path, PathBuf},
     pin::Pin,
@@ -40,6 +41,9 @@ const MAX_ASIDES: u64 = 1_000;
 
 /// How many bytes may say of which types the columns of an answer are, or the parameters of a question: those of ours are few.
 const MAX_TYPES: u64 = 64 << 10;
+
+/// How many bytes a server may say of itself as long as a connection lasts, the last of each name: they are kept for as long.
+const MAX_OF_ITSELF: usize = 256 << 10;
 
 /// What is asked of TLS, as libpq has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -278,9 +282,12 @@ struct Messages {
     head: Vec<u8>,
     /// Of the present message's body.
     left: u64,
-    /// Its kind, and its body where that says of which types something is, or of a row how many columns it has.
+    /// Its kind, and its body where that says of which types something is or something of the server, or of a row how many columns it has.
     kind: u8,
     kept: Vec<u8>,
+    /// How long what the server says of itself is, by its name, and all of it together.
+    of_itself: HashMap<Vec<u8>, usize>,
+    all_of_itself: usize,
     /// Since something was asked.
     bytes: u64,
     number: u64,
@@ -300,7 +307,7 @@ impl Messages {
                 let used = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
                 let kept = match self.kind {
                     b'D' => used.min(2 - self.kept.len()),
-                    kind if is_of_types(kind) => used,
+                    kind if is_of_types(kind) || kind == b'S' => used,
                     _ => 0,
                 };
                 self.kept.extend_from_slice(&bytes[..kept]);
@@ -309,7 +316,7 @@ impl Messages {
                 }
                 (self.left, bytes) = (self.left - used as u64, &bytes[used..]);
                 if self.left == 0 {
-                    if is_of_types(self.kind) && !are_known(self.kind, &self.kept) {
+                    if is_of_types(self.kind) && !are_known(self.kind, &self.kept) || !self.may_be_kept() {
                         return false;
                     }
                     self.kept.clear();
@@ -324,7 +331,7 @@ impl Messages {
             if !kind.is_ascii_graphic() || !(4..=MAX_MESSAGE).contains(&length) {
                 return false;
             }
-            if is_of_types(kind) && length > MAX_TYPES {
+            if is_of_types(kind) && length > MAX_TYPES || kind == b'S' && length > MAX_OF_ITSELF as u64 {
                 return false;
             }
             (self.kind, self.left) = (kind, length - 4);
@@ -333,6 +340,18 @@ impl Messages {
             self.head.clear();
         }
         self.bytes <= MAX_ANSWER && self.number <= MAX_MESSAGES && self.asides <= MAX_ASIDES
+    }
+
+    /// Whether there is room for what the server says of itself, if it does: the client keeps the last of each name.
+    fn may_be_kept(&mut self) -> bool {
+        if self.kind != b'S' {
+            return true;
+        }
+        let name = self.kept.split(|byte| *byte == 0).next().unwrap_or_default();
+        let length = self.kept.len() + OF_A_ROW as usize;
+        let before = self.of_itself.insert(name.to_vec(), length).unwrap_or(0);
+        self.all_of_itself = self.all_of_itself + length - before;
+        self.all_of_itself <= MAX_OF_ITSELF
     }
 }
 
@@ -474,6 +493,32 @@ mod tests {
             assert!(messages.read(&piece));
             messages.asked();
         }
+    }
+
+    /// It is kept for as long as the connection lasts, whatever is asked meanwhile.
+    #[test]
+    fn what_a_server_says_of_itself_has_an_end() {
+        let says = |name: &str, value: &str| {
+            let body = [name.as_bytes(), &[0], value.as_bytes(), &[0]].concat();
+            [message(b'S', body.len() as u32 + 4), body].concat()
+        };
+        let mut messages = Messages::default();
+        for nth in 0..100_000 {
+            assert!(says("TimeZone", &format!("zone {nth}")).chunks(7).all(|piece| messages.read(piece)), "{nth}");
+            messages.asked();
+        }
+        let new = |nth: &usize| {
+            messages.asked();
+            messages.read(&says(&format!("name{nth}"), "value"))
+        };
+        let count = (0..10_000).take_while(new).count();
+        assert!((1000..3000).contains(&count), "{count}");
+        let mut messages = Messages::default();
+        assert!(messages.read(&says("a", &"x".repeat(200_000))) && messages.read(&says("a", &"x".repeat(200_000))));
+        assert!(!messages.read(&says("b", &"x".repeat(200_000))));
+        assert!(!Messages::default().read(&message(b'S', MAX_OF_ITSELF as u32 + 1)));
+        // One without a value or a name is one.
+        assert!(Messages::default().read(&[message(b'S', 4), message(b'S', 5), b"x".to_vec()].concat()));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::{Booked, Booking, SharedRate};
 use relent::{Permits, Timestamp};
 use std::{
+    collections::BTreeSet,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -30,6 +31,8 @@ struct Hand {
     /// How many come one each gap, and when the next one does.
     later: u32,
     next: u64,
+    /// When those are due that were booked, and are free again.
+    free: BTreeSet<u64>,
     /// Permits used, and asked for in vain, since the last merge.
     used: u32,
     missed: u32,
@@ -72,10 +75,13 @@ impl Pacing {
             _ if is_last => 0,
             wants => u32::try_from(most).unwrap_or(u32::MAX).min(wants.saturating_add(1)),
         };
-        let has = hand.at_once.saturating_add(hand.later);
+        let free = u32::try_from(hand.free.len()).unwrap_or(u32::MAX);
+        let has = hand.at_once.saturating_add(hand.later).saturating_add(free);
         let back = has.saturating_sub(wants);
         let of_later = back.min(hand.later);
-        (hand.later, hand.at_once) = (hand.later - of_later, hand.at_once - (back - of_later));
+        let of_free = free.min(back - of_later);
+        (0..of_free).for_each(|_| _ = hand.free.pop_last());
+        (hand.later, hand.at_once) = (hand.later - of_later, hand.at_once - (back - of_later - of_free));
         (hand.used, hand.missed, hand.has_asked) = (0, 0, wants > 0);
         let within = Duration::from_nanos(self.every);
         Booking { rate: self.rate, permits: wants.saturating_sub(has), within, back }
@@ -84,8 +90,9 @@ impl Pacing {
     /// What the store granted.
     pub(super) fn learn(&self, now: Timestamp, booked: Booked, processes: u64) {
         let (now, gap, mut hand) = (now.as_nanos(), self.gap(), self.hand());
-        let due = hand.due(now, gap);
-        (hand.at_once, hand.later) = (hand.at_once.saturating_add(due), hand.later - due);
+        let (due, free) = (hand.due(now, gap), hand.free_by(now));
+        hand.free = hand.free.split_off(&now.saturating_add(1));
+        (hand.at_once, hand.later) = (hand.at_once.saturating_add(due).saturating_add(free), hand.later - due);
         hand.next = hand.next.saturating_add(gap.saturating_mul(due.into()));
         if hand.later == 0 {
             hand.next = now.saturating_add(nanos(booked.wait));
@@ -109,6 +116,11 @@ impl Hand {
         }
     }
 
+    /// How many that were booked are free again, and due.
+    fn free_by(&self, now: u64) -> u32 {
+        u32::try_from(self.free.range(..=now).count()).unwrap_or(u32::MAX)
+    }
+
     /// While the store is not heard of, this process goes on with its share of the rate.
     fn earn_alone(&mut self, now: u64, every: u64, gap: u64, burst: u32) {
         let from = self.heard.saturating_add(every.saturating_mul(3)).max(self.alone);
@@ -126,20 +138,25 @@ impl Hand {
 impl Permits for Pacing {
     fn book(&self, now: Timestamp, within: Duration) -> Result<Duration, Duration> {
         let (now, gap, mut hand) = (now.as_nanos(), self.gap(), self.hand());
-        if hand.at_once == 0 && hand.later == 0 {
+        if hand.at_once == 0 && hand.later == 0 && hand.free.is_empty() {
             hand.earn_alone(now, self.every, gap, self.rate.burst);
         }
         if hand.at_once > 0 {
             (hand.at_once, hand.used) = (hand.at_once - 1, hand.used.saturating_add(1));
             return Ok(Duration::ZERO);
         }
-        if hand.later > 0 {
-            let wait = Duration::from_nanos(hand.next.saturating_sub(now));
+        let free = hand.free.first().copied();
+        if let Some(due) = free.or((hand.later > 0).then_some(hand.next)) {
+            let wait = Duration::from_nanos(due.saturating_sub(now));
             if wait > within {
                 return Err(wait);
             }
-            (hand.later, hand.used) = (hand.later - 1, hand.used.saturating_add(1));
-            hand.next = hand.next.saturating_add(gap);
+            hand.used = hand.used.saturating_add(1);
+            if free.is_some() {
+                hand.free.remove(&due);
+            } else {
+                (hand.later, hand.next) = (hand.later - 1, due.saturating_add(gap));
+            }
             return Ok(wait);
         }
         // Who may wait asks twice: once for a permit that comes later.
@@ -154,14 +171,19 @@ impl Permits for Pacing {
         Err(Duration::from_nanos(hand.again.saturating_sub(now)).max(SOON))
     }
 
-    fn give_back(&self, _: Timestamp) {
+    /// Others have booked what follows, and come when they were told to: it is there for who asks next when it is due, and not before.
+    fn give_back(&self, due: Timestamp) {
         let mut hand = self.hand();
-        (hand.at_once, hand.used) = (hand.at_once.saturating_add(1), hand.used.saturating_sub(1));
+        hand.used = hand.used.saturating_sub(1);
+        // Of two for one moment, one was at hand.
+        if !hand.free.insert(due.as_nanos()) {
+            hand.at_once = hand.at_once.saturating_add(1);
+        }
     }
 
     fn available(&self, now: Timestamp) -> u64 {
-        let hand = self.hand();
-        u64::from(hand.at_once) + u64::from(hand.due(now.as_nanos(), self.gap()))
+        let (hand, now) = (self.hand(), now.as_nanos());
+        u64::from(hand.at_once) + u64::from(hand.due(now, self.gap())) + u64::from(hand.free_by(now))
     }
 }
 
@@ -215,6 +237,30 @@ mod tests {
         assert_eq!(pacing.book(at(0), NO), Ok(NO));
         pacing.give_back(at(0));
         assert_eq!(pacing.booking(true).back, 5);
+    }
+
+    #[test]
+    fn what_is_given_back_is_there_when_it_is_due() {
+        let pacing = pacing(1);
+        let _ = pacing.booking(false);
+        pacing.learn(at(0), booked(5, 1, 10 * MS), 1);
+        let waits = [(); 5].map(|()| pacing.book(at(0), 50 * MS).unwrap().as_millis());
+        assert_eq!(waits, [0, 10, 20, 30, 40]);
+        [10, 40, 20].into_iter().for_each(|due| pacing.give_back(at(due)));
+        assert_eq!((pacing.available(at(0)), pacing.available(at(20))), (0, 2));
+        assert_eq!(pacing.book(at(5), NO), Err(5 * MS));
+        let waits = [(); 4].map(|()| pacing.book(at(5), 50 * MS).ok());
+        assert_eq!(waits, [Some(5 * MS), Some(15 * MS), Some(35 * MS), None]);
+        // What is free counts as what is at hand: it is due at the next merge, or goes back.
+        [10, 40].into_iter().for_each(|due| pacing.give_back(at(due)));
+        pacing.learn(at(30), booked(0, 0, NO), 1);
+        assert_eq!((pacing.available(at(30)), pacing.available(at(40))), (1, 2));
+        assert_eq!(pacing.booking(true).back, 2);
+        // Two that were at hand in one moment.
+        pacing.learn(at(50), booked(2, 2, NO), 1);
+        assert_eq!([(); 2].map(|()| pacing.book(at(50), NO)), [Ok(NO); 2]);
+        [50, 50].into_iter().for_each(|due| pacing.give_back(at(due)));
+        assert_eq!(pacing.available(at(50)), 2);
     }
 
     #[test]

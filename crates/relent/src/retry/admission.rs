@@ -162,18 +162,20 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
 
     /// Waits until the upstream lets the attempt start.
     pub(super) async fn admit(&mut self) -> Woken {
-        let mut answer = self.ask_upstream();
+        let mut answer = None;
         loop {
-            match answer {
-                _ if self.state.as_ref().is_some_and(State::is_cancelled) => return Woken::Not(Reason::Cancelled),
+            // What is cancelled asks no more: an attempt that is let through counts.
+            if self.state.as_ref().is_some_and(State::is_cancelled) {
+                return Woken::Not(Reason::Cancelled);
+            }
+            match answer.take().unwrap_or_else(|| self.ask_upstream()) {
                 UpstreamAnswer::Go => return self.may_start(),
                 UpstreamAnswer::Refused(refused) => return Woken::Not(refused.reason),
                 UpstreamAnswer::Wait(wait) => {
                     let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
                     sleep(&self.timer, wait, cancel.as_ref()).await;
-                    answer = self.ask_upstream();
                 }
-                UpstreamAnswer::Queue(most) => answer = self.queue(most).await,
+                UpstreamAnswer::Queue(most) => answer = Some(self.queue(most).await),
             }
         }
     }
@@ -184,10 +186,12 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         let mut sleep = pin!(self.timer.sleep(most));
         let mut cancelled = pin!(cancel.as_ref().map(Cancel::cancelled));
         poll_fn(|cx| {
+            if cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready()) {
+                return Poll::Ready(UpstreamAnswer::Queue(Duration::ZERO));
+            }
             self.guard.stand_in_line(cx.waker());
             let answer = self.ask_upstream();
-            let is_cancelled = cancelled.as_mut().as_pin_mut().is_some_and(|cancelled| cancelled.poll(cx).is_ready());
-            if is_cancelled || !matches!(answer, UpstreamAnswer::Queue(_)) {
+            if !matches!(answer, UpstreamAnswer::Queue(_)) {
                 return Poll::Ready(answer);
             }
             sleep.as_mut().poll(cx).map(|_| answer)
@@ -209,19 +213,18 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
 
     #[cfg(feature = "std")]
     pub(crate) fn admit_blocking(&mut self) -> Woken {
-        let mut answer = self.ask_upstream();
+        let mut answer = None;
         loop {
             let cancel = self.state.as_ref().and_then(|state| state.cancel.clone());
-            match answer {
-                _ if cancel.as_ref().is_some_and(Cancel::is_cancelled) => return Woken::Not(Reason::Cancelled),
+            if cancel.as_ref().is_some_and(Cancel::is_cancelled) {
+                return Woken::Not(Reason::Cancelled);
+            }
+            match answer.take().unwrap_or_else(|| self.ask_upstream()) {
                 UpstreamAnswer::Go => return self.may_start(),
                 UpstreamAnswer::Refused(refused) => return Woken::Not(refused.reason),
-                UpstreamAnswer::Wait(wait) => {
-                    self.timer.sleep_blocking(wait, cancel.as_ref());
-                    answer = self.ask_upstream();
-                }
+                UpstreamAnswer::Wait(wait) => self.timer.sleep_blocking(wait, cancel.as_ref()),
                 UpstreamAnswer::Queue(most) => {
-                    crate::rt::wait(async { answer = self.queue(most).await }, cancel.as_ref());
+                    crate::rt::wait(async { answer = Some(self.queue(most).await) }, cancel.as_ref());
                 }
             }
         }

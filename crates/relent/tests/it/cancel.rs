@@ -1,6 +1,6 @@
 //! Cancellation wakes sleepers at once and never loses the last error.
 
-use relent::{Cancel, Jitter, Policy, Reason};
+use relent::{Budget, Cancel, Jitter, Limit, Policy, Reason, Upstream};
 use std::{thread, time::Duration};
 use tokio::time::Instant;
 
@@ -76,4 +76,26 @@ async fn a_thrown_switch_lets_nothing_start_async() {
     cancel.cancel();
     let call = HOURLY.cancel(&cancel).retry(async |_| -> Result<(), &str> { panic!("started") }).await;
     assert_eq!(call.unwrap_err().reason, Reason::Cancelled);
+}
+
+/// An attempt that is let through is counted, and one that is cancelled is not made.
+#[tokio::test(start_paused = true)]
+async fn what_is_cancelled_asks_an_upstream_for_nothing() {
+    let bank = Upstream::new("bank").limit(Limit::rate(1)).budget(Budget::ratio(0.1));
+    let switch = Cancel::new();
+    let mut first = HOURLY.start().on(&bank).cancel(&switch);
+    assert!(first.ready().await.is_ok());
+    let thrown = switch.clone();
+    let mut waits = HOURLY.start().on(&bank).cancel(&switch);
+    let throws = async move {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        thrown.cancel();
+    };
+    let (ready, ()) = tokio::join!(waits.ready(), throws);
+    assert_eq!(ready.unwrap_err().0.reason, Reason::Cancelled);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let mut late = HOURLY.start().on(&bank).cancel(&switch);
+    assert_eq!(late.ready().await.unwrap_err().0.reason, Reason::Cancelled);
+    assert_eq!(late.ready_blocking().unwrap_err().0.reason, Reason::Cancelled);
+    assert_eq!((bank.snapshot().attempts, bank.snapshot().calls), (1, 1));
 }

@@ -12,6 +12,7 @@ mod connect;
 mod edges;
 mod fake;
 mod found;
+mod given_back;
 mod kept;
 mod layer;
 mod layer_fallback;

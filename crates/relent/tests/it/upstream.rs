@@ -3,6 +3,7 @@
 use relent::*;
 use std::{
     cell::Cell,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
@@ -295,7 +296,7 @@ fn every_permit_comes_back() {
                     match draw >> 60 {
                         0..4 => drop(call),
                         4 if draw & 31 == 0 => {
-                            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                            let panicked = catch_unwind(AssertUnwindSafe(|| {
                                 let _held = call;
                                 panic!("in the attempt");
                             }));
@@ -319,6 +320,37 @@ fn every_permit_comes_back() {
     assert_eq!((limit.in_flight, limit.queued, now.balance), (Some(0), 0, empty));
     assert_eq!(now.breaker.unwrap().probes, 0);
     assert!(now.attempts > 10_000, "{now:?}");
+}
+
+/// As `eprintln!` does where nobody reads: the next call is let through to see how the far side is.
+#[test]
+fn a_listener_that_panics_takes_nothing_with_it() {
+    for nth in 0..3 {
+        let told = AtomicU32::new(0);
+        let told: &'static AtomicU32 = Box::leak(Box::new(told));
+        let bank = Upstream::new("bank").breaker(Breaker::consecutive(1).open_for(SEC)).limit(Limit::concurrency(1));
+        bank.listen(move |_| assert!(told.fetch_add(1, Ordering::SeqCst) != nth, "it panics once"));
+        let mut now = Timestamp::from_nanos(7);
+        let attempt = |now: Timestamp, outcome: Outcome| {
+            let attempt = || {
+                let mut call = bank.call();
+                let goes = call.ask(now, 0, Duration::ZERO) == UpstreamAnswer::Go;
+                call.outcome(now, outcome, 0);
+                goes
+            };
+            catch_unwind(AssertUnwindSafe(attempt)).unwrap_or(true)
+        };
+        // It opens, and lets one through to see; and it closes.
+        assert!(attempt(now, Outcome::Failure(Verdict::Transient)));
+        for _ in 0..3 {
+            now = now + 2 * SEC;
+            assert!(attempt(now, Outcome::Success), "{nth}");
+        }
+        let seen = bank.snapshot_at(now);
+        assert_eq!(seen.breaker.map(|breaker| (breaker.state, breaker.probes)), Some((BreakerState::Closed, 0)));
+        assert_eq!(seen.limit.and_then(|limit| limit.in_flight), Some(0), "{nth}");
+        assert!(told.load(Ordering::SeqCst) >= 3, "{nth}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use super::{Admission, Admit, Arrival, LimitSettings, Priority, Room, Turn, refusal::Refusal};
 use crate::core::{
-    limiter::{Limit, LimitAnswer, LimitNext},
+    limiter::{Limit, LimitAnswer, LimitNext, Place},
     outcome::Outcome,
     time::Timestamp,
 };
@@ -148,22 +148,22 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
     pub(crate) fn of(admission: A, now: Timestamp, arrival: &Arrival) -> Result<AdmissionPermit<A>, Refusal> {
         let door = &*admission;
         door.recent.add(now, arrival.attempt);
-        let (mut phase, mut mark) = (Phase::Free, now);
+        let (mut phase, mut mark, mut place) = (Phase::Free, now, Place(now.as_nanos()));
         if arrival.priority != Priority::Vital {
             if door.is_hopeless(arrival) {
                 return Err(door.hopeless());
             }
             if let Some(limit) = &door.limit {
-                match limit.acquire(now) {
-                    LimitAnswer::Granted => phase = Phase::Inside,
-                    LimitAnswer::Queue(longest) => {
+                match limit.acquire_place(now) {
+                    Ok(granted) => (phase, place) = (Phase::Inside, granted),
+                    Err(LimitAnswer::Queue(longest)) => {
                         phase = Phase::Waiting;
                         mark = now + door.patience(arrival, longest);
                     }
-                    LimitAnswer::Wait(_) | LimitAnswer::Shed => return Err(door.turn_away(now, arrival, false)),
+                    Err(_) => return Err(door.turn_away(now, arrival, false)),
                 }
                 if !door.is_open_to(limit, now, arrival) {
-                    door.never_mind(now, phase);
+                    door.never_mind(now, phase, place);
                     return Err(door.turn_away(now, arrival, true));
                 }
             }
@@ -172,7 +172,7 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
                 if turn != Turn::Now
                     && let Err(refusal) = door.paced(turn)
                 {
-                    door.never_mind(now, phase);
+                    door.never_mind(now, phase, place);
                     return Err(refusal);
                 }
             }
@@ -292,9 +292,9 @@ impl<A: Deref<Target = Admission>> AdmissionPermit<A> {
 
 impl Admission {
     /// A place that was granted is not wanted.
-    fn never_mind(&self, now: Timestamp, phase: Phase) {
+    fn never_mind(&self, now: Timestamp, phase: Phase, place: Place) {
         match (&self.limit, phase) {
-            (Some(limit), Phase::Inside) => limit.give_back(now),
+            (Some(limit), Phase::Inside) => limit.give_place_back(place, now),
             (Some(limit), Phase::Waiting) => limit.leave(),
             _ => return,
         }

@@ -7,6 +7,7 @@ mod build;
 mod concurrency;
 mod flight;
 pub(crate) mod gradient;
+mod holes;
 #[cfg(all(test, loom))]
 mod models;
 pub(crate) mod permit;
@@ -67,6 +68,10 @@ enum Kind {
     Gradient(Gradient),
     AwsAdaptive(AwsAdaptive),
 }
+
+/// What was granted, as the time at which it may be used, in nanoseconds; of a rate, that at which it is due at a steady pace.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(pub(crate) u64);
 
 impl Limit {
     /// Everything the limit says, by name.
@@ -137,8 +142,7 @@ impl Limit {
     /// ```
     pub fn book(&self, now: Timestamp, within: Duration) -> Option<Duration> {
         match &self.kind {
-            Kind::Rate(kind) => kind.book(now, nanos(within)).ok().map(Duration::from_nanos),
-            Kind::Granted(rule) => rule.book(now, within).ok(),
+            Kind::Rate(_) | Kind::Granted(_) => self.book_place(now, within).map(|(wait, _)| wait),
             _ => match self.acquire(now) {
                 LimitAnswer::Granted => Some(Duration::ZERO),
                 LimitAnswer::Queue(_) => {
@@ -148,6 +152,44 @@ impl Limit {
                 LimitAnswer::Wait(_) | LimitAnswer::Shed => None,
             },
         }
+    }
+
+    /// [`book`](Limit::book), of rates alone, and the place, with which it can be [given back](Limit::give_place_back).
+    pub(crate) fn book_place(&self, now: Timestamp, within: Duration) -> Option<(Duration, Place)> {
+        match &self.kind {
+            Kind::Rate(kind) => {
+                let booked = kind.book(now, nanos(within)).ok()?;
+                Some((Duration::from_nanos(booked.wait), Place(booked.due)))
+            }
+            Kind::Granted(rule) => rule.book(now, within).ok().map(|wait| (wait, Place((now + wait).as_nanos()))),
+            _ => None,
+        }
+    }
+
+    /// [`acquire`](Limit::acquire) of what may be given back.
+    pub(crate) fn acquire_place(&self, now: Timestamp) -> Result<Place, LimitAnswer> {
+        if let Kind::Rate(kind) = &self.kind {
+            let booked = kind.book(now, 0).map_err(|wait| LimitAnswer::Wait(Duration::from_nanos(wait)))?;
+            return Ok(Place(booked.due));
+        }
+        match self.acquire(now) {
+            LimitAnswer::Granted => Ok(Place(now.as_nanos())),
+            refused => Err(refused),
+        }
+    }
+
+    /// What was granted at this place will never start.
+    pub(crate) fn give_place_back(&self, Place(due): Place, now: Timestamp) {
+        match &self.kind {
+            Kind::Rate(kind) => kind.give_back(due, now),
+            _ => self.give_back(Timestamp::from_nanos(due)),
+        }
+    }
+
+    /// The place of what was booked for a time that had to be waited for.
+    pub(crate) fn place_of(&self, due: Timestamp) -> Place {
+        let ahead = if let Kind::Rate(kind) = &self.kind { kind.ahead } else { 0 };
+        Place(due.as_nanos().saturating_add(ahead))
     }
 
     /// An attempt that was granted ended; `latency` is how long it took. A [dropped](Outcome::Dropped) one makes room
@@ -172,7 +214,12 @@ impl Limit {
         }
     }
 
-    /// An attempt that was granted will never start: as if it had not been granted.
+    /// An attempt that was granted will never start: as if it had not been granted. `due` is when it could have been made: when it was granted,
+    /// or the time for which it was [booked](Limit::book).
+    ///
+    /// Of a rate whoever asks next has the permit for that very time, and who waits for another one comes neither sooner nor later. It
+    /// lapses if that time has passed, or if 256 others are due before it. A rate with a burst that has let others through since does not know
+    /// which of them it was, and keeps it: there a [`permit`](Limit::permit) and an [`UpstreamCall`](crate::UpstreamCall) lose nothing.
     ///
     /// ```
     /// # use relent::{Limit, LimitAnswer, Timestamp};
@@ -182,14 +229,14 @@ impl Limit {
     /// assert_eq!(limit.acquire(now), LimitAnswer::Granted);
     /// ```
     #[inline]
-    pub fn give_back(&self, now: Timestamp) {
+    pub fn give_back(&self, due: Timestamp) {
         match &self.kind {
-            Kind::Rate(kind) => kind.give_back(),
-            Kind::Granted(rule) => rule.give_back(now),
+            Kind::Rate(kind) => kind.give_back_one(due),
+            Kind::Granted(rule) => rule.give_back(due),
             Kind::Concurrency(kind) => kind.release(),
             Kind::Aimd(kind) => kind.flight.release(),
             Kind::Gradient(kind) => kind.flight.release(),
-            Kind::AwsAdaptive(kind) => kind.give_back(now),
+            Kind::AwsAdaptive(kind) => kind.give_back(due),
         }
     }
 

@@ -58,3 +58,29 @@ fn who_queues_is_counted_once() {
         assert_eq!((snapshot.in_flight, snapshot.queued), expected);
     });
 }
+
+/// The first of a line goes, or the last, while others come: nobody has a time that another one has.
+#[test]
+fn what_is_given_back_is_had_by_one() {
+    const GAP: Duration = Duration::from_millis(100);
+    for gone in 1..3 {
+        model(move || {
+            let limit = Arc::new(Limit::rate(10));
+            limit.reset(NOW);
+            let book = |limit: &Limit| limit.book(NOW, Duration::MAX).map(|wait| wait.as_millis());
+            let booked = [(); 3].map(|()| book(&limit));
+            assert_eq!(booked, [Some(0), Some(100), Some(200)]);
+            let (giver, taker) = (limit.clone(), limit.clone());
+            let giver = thread::spawn(move || giver.give_back(NOW + GAP * gone));
+            let taker = thread::spawn(move || book(&taker));
+            let mut now = [book(&limit), taker.join().unwrap()];
+            giver.join().unwrap();
+            now.sort_unstable();
+            let mine = Some(u128::from(gone) * 100);
+            let rest = book(&limit);
+            assert!(now[0] != now[1] && !now.contains(&rest), "{now:?} {rest:?}");
+            let others = booked.into_iter().filter(|one| *one != mine);
+            others.for_each(|one| assert!(!now.contains(&one) && rest != one, "{now:?} {rest:?}"));
+        });
+    }
+}

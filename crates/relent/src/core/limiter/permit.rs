@@ -1,6 +1,6 @@
 //! A permit that cannot be forgotten.
 
-use super::{Limit, LimitAnswer};
+use super::{Limit, LimitAnswer, Place};
 use crate::core::{outcome::Outcome, time::Timestamp};
 use core::time::Duration;
 
@@ -20,6 +20,7 @@ use core::time::Duration;
 #[must_use = "an attempt is made while its permit is held"]
 pub struct LimitPermit<'a> {
     limit: &'a Limit,
+    place: Place,
     taken: Timestamp,
     is_held: bool,
 }
@@ -35,7 +36,7 @@ impl LimitPermit<'_> {
 impl Drop for LimitPermit<'_> {
     fn drop(&mut self) {
         if self.is_held {
-            self.limit.give_back(self.taken);
+            self.limit.give_place_back(self.place, self.taken);
         }
     }
 }
@@ -59,10 +60,8 @@ impl Limit {
     /// ```
     #[inline]
     pub fn permit(&self, now: Timestamp) -> Result<LimitPermit<'_>, LimitAnswer> {
-        match self.acquire(now) {
-            LimitAnswer::Granted => Ok(LimitPermit { limit: self, taken: now, is_held: true }),
-            refused => Err(refused),
-        }
+        let place = self.acquire_place(now)?;
+        Ok(LimitPermit { limit: self, place, taken: now, is_held: true })
     }
 
     /// From the queue into flight, as a guard. `None` if there is no room: the caller stays in the queue.
@@ -78,6 +77,6 @@ impl Limit {
     /// ```
     pub fn enter_permit(&self, now: Timestamp) -> Option<LimitPermit<'_>> {
         // Made only if there is room: one that is dropped gives a place back.
-        self.enter().then(|| LimitPermit { limit: self, taken: now, is_held: true })
+        self.enter().then(|| LimitPermit { limit: self, place: Place(now.as_nanos()), taken: now, is_held: true })
     }
 }

@@ -42,8 +42,9 @@ pub trait Permits: fmt::Debug + Send + Sync + RefUnwindSafe {
     /// There is none; after how long it is worth asking again.
     fn book(&self, now: Timestamp, within: Duration) -> Result<Duration, Duration>;
 
-    /// A permit that was booked will not be used.
-    fn give_back(&self, now: Timestamp);
+    /// A permit that was booked will not be used. `due` is when it could have been: those who have booked others were told when theirs are, so it is
+    /// for nobody sooner.
+    fn give_back(&self, due: Timestamp);
 
     /// How many permits could be had at once.
     fn available(&self, now: Timestamp) -> u64;

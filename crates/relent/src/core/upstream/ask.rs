@@ -5,7 +5,7 @@ use super::{
     call::{Phase, UpstreamCall},
 };
 use crate::core::{
-    limiter::{LimitAnswer, settings::LimitSettings},
+    limiter::{LimitAnswer, Place, settings::LimitSettings},
     outcome::Outcome,
     refused::Refused,
     rng::mix,
@@ -131,7 +131,7 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
             Phase::Booked => return UpstreamAnswer::Go,
             Phase::Queued if limit.enter() => {
                 self.phase = Phase::Booked;
-                self.upstream.lobby.leave(core::mem::take(&mut self.ticket));
+                self.upstream.lobby.leave(core::mem::take(&mut self.place));
                 return UpstreamAnswer::Go;
             }
             Phase::Queued if now < self.mark && !within.is_zero() => {
@@ -141,28 +141,28 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
             Phase::Idle | Phase::Flying => {}
         }
         if matches!(limit.settings(), LimitSettings::Rate { .. })
-            && let Some(wait) = limit.book(now, within)
+            && let Some((wait, Place(place))) = limit.book_place(now, within)
         {
-            (self.phase, self.mark) = (Phase::Booked, now + wait);
+            (self.phase, self.mark, self.place) = (Phase::Booked, now + wait, place);
             return if wait.is_zero() { UpstreamAnswer::Go } else { UpstreamAnswer::Wait(wait) };
         }
-        match limit.acquire(now) {
-            LimitAnswer::Granted => {
-                self.phase = Phase::Booked;
+        match limit.acquire_place(now) {
+            Ok(Place(place)) => {
+                (self.phase, self.place) = (Phase::Booked, place);
                 UpstreamAnswer::Go
             }
-            LimitAnswer::Wait(wait) if wait <= within && !wait.is_zero() => UpstreamAnswer::Wait(wait),
-            LimitAnswer::Wait(wait) => shed(now + wait),
-            LimitAnswer::Queue(_) if within.is_zero() => {
+            Err(LimitAnswer::Wait(wait)) if wait <= within && !wait.is_zero() => UpstreamAnswer::Wait(wait),
+            Err(LimitAnswer::Wait(wait)) => shed(now + wait),
+            Err(LimitAnswer::Queue(_)) if within.is_zero() => {
                 limit.leave();
                 shed(Timestamp::MAX)
             }
-            LimitAnswer::Queue(most) => {
+            Err(LimitAnswer::Queue(most)) => {
                 let most = most.min(within);
                 (self.phase, self.mark) = (Phase::Queued, now + most);
                 UpstreamAnswer::Queue(most)
             }
-            LimitAnswer::Shed => shed(Timestamp::MAX),
+            Err(LimitAnswer::Shed | LimitAnswer::Granted) => shed(Timestamp::MAX),
         }
     }
 
@@ -192,7 +192,7 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
             budget.retry(now, paid);
         }
         (self.has_started, self.is_waiting) = (true, false);
-        (self.phase, self.mark) = (Phase::Flying, now);
+        (self.phase, self.mark, self.place) = (Phase::Flying, now, 0);
         UpstreamAnswer::Go
     }
 

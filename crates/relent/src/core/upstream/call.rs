@@ -3,7 +3,8 @@
 
 use super::Upstream;
 use crate::core::{
-    breaker::BreakerPass, budget::allowance::Withdrawal, outcome::Outcome, time::Timestamp, verdict::Reason,
+    breaker::BreakerPass, budget::allowance::Withdrawal, limiter::Place, outcome::Outcome, time::Timestamp,
+    verdict::Reason,
 };
 use core::{fmt, ops::Deref, task::Waker};
 
@@ -67,8 +68,8 @@ pub struct UpstreamCall<H: Deref<Target = Upstream>> {
     pub(super) now: Timestamp,
     /// When the attempt under way began; when what is booked is due; until when it may queue.
     pub(super) mark: Timestamp,
-    /// Its place among those who queue and are woken: 0 is none.
-    pub(super) ticket: u64,
+    /// Where it stands among those who queue and are woken: 0 is nowhere. What it was granted or has booked stands at a [`Place`].
+    pub(super) place: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +122,7 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
             asked: Timestamp::ZERO,
             now: Timestamp::ZERO,
             mark: Timestamp::ZERO,
-            ticket: 0,
+            place: 0,
         }
     }
 
@@ -273,10 +274,10 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
         let phase = core::mem::replace(&mut self.phase, Phase::Idle);
         if let Some(limit) = &self.upstream.limit {
             match phase {
-                Phase::Booked => limit.give_back(self.now),
+                Phase::Booked => limit.give_place_back(Place(core::mem::take(&mut self.place)), self.now),
                 Phase::Queued => {
                     limit.leave();
-                    self.upstream.lobby.leave(core::mem::take(&mut self.ticket));
+                    self.upstream.lobby.leave(core::mem::take(&mut self.place));
                 }
                 Phase::Idle | Phase::Flying => return,
             }
@@ -287,7 +288,7 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
     /// Is woken when there may be room. Asks after this, or a place that came free in between is missed.
     pub(crate) fn stand_in_line(&mut self, waker: &Waker) {
         if self.phase == Phase::Queued {
-            self.ticket = self.upstream.lobby.enter(self.ticket, waker);
+            self.place = self.upstream.lobby.enter(self.place, waker);
         }
     }
 
@@ -344,7 +345,8 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
 impl<H: Deref<Target = Upstream>> Drop for UpstreamCall<H> {
     #[inline]
     fn drop(&mut self) {
-        if self.phase != Phase::Idle || self.paid.is_some() {
+        // It has a pass alone where a listener that was told of it has panicked.
+        if self.phase != Phase::Idle || self.paid.is_some() || self.pass.is_some() {
             self.give_back();
         }
     }

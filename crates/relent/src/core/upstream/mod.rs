@@ -155,8 +155,8 @@ impl Upstream {
         self
     }
 
-    /// Calls `listener` at each change of the breaker's state, on the thread whose attempt changed it. Under `std`,
-    /// [`listen`](Upstream::listen) adds others at run time.
+    /// Calls `listener` at each change of the breaker's state, on the thread whose attempt changed it, and whose call ends if it
+    /// panics. Under `std`, [`listen`](Upstream::listen) adds others at run time.
     ///
     /// ```
     /// use relent::{Breaker, Upstream, UpstreamChange};
@@ -173,7 +173,7 @@ impl Upstream {
     }
 
     /// Calls `listener` at each change of the breaker's state from now on. It must not take long: the call that changed
-    /// the state waits for it.
+    /// the state waits for it, and ends if it panics.
     ///
     /// ```
     /// use relent::{Breaker, Policy, Upstream};

@@ -8,7 +8,7 @@ use super::{
 use crate::core::{
     breaker::BreakerPass,
     budget::allowance::Withdrawal,
-    limiter::{Limit, settings::LimitSettings},
+    limiter::{Limit, Place, settings::LimitSettings},
     time::Timestamp,
     word::Word,
 };
@@ -216,7 +216,8 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
         }
         (self.paid, self.has_started) = (saved.paid, saved.has_started);
         if let Some(due) = saved.booked {
-            (self.phase, self.mark) = (Phase::Booked, due);
+            let Place(place) = self.upstream.limit.as_ref().map_or(Place(0), |limit| limit.place_of(due));
+            (self.phase, self.mark, self.place) = (Phase::Booked, due, place);
         }
     }
 }
