@@ -185,14 +185,28 @@ fn is_sticky(folder: &Metadata) -> bool {
 /// Whether root may remove what belongs to somebody else from a folder: in a sticky one, which is not its own either, that takes more than to be root
 /// (`CAP_FOWNER`).
 pub(crate) fn may_be_removed(folder: &Metadata) -> bool {
+    !is_sticky(folder) || is_own(folder.uid()) || may_change_others()
+}
+
+/// Whether the caller may do with files of others what their owners may, as root may where nobody has taken that from it.
+pub(crate) fn may_change_others() -> bool {
     #[cfg(target_os = "linux")]
-    let may_all = || {
-        use rustix::thread::{CapabilitySet, capabilities};
-        capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::FOWNER))
-    };
+    return has(rustix::thread::CapabilitySet::FOWNER);
     #[cfg(not(target_os = "linux"))]
-    let may_all = || true;
-    !is_sticky(folder) || is_own(folder.uid()) || may_all()
+    geteuid().is_root()
+}
+
+/// Whether the caller may give files away.
+pub(crate) fn may_give_away() -> bool {
+    #[cfg(target_os = "linux")]
+    return has(rustix::thread::CapabilitySet::CHOWN);
+    #[cfg(not(target_os = "linux"))]
+    geteuid().is_root()
+}
+
+#[cfg(target_os = "linux")]
+fn has(capability: rustix::thread::CapabilitySet) -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(capability))
 }
 
 /// Whether others than its owner may write to it: everybody, a group that is not the caller's alone, or who is in an access list.

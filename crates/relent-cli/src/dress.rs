@@ -83,15 +83,22 @@ impl Dress {
         {
             (mode, has_group) = (access::without_group(mode), false);
         }
-        // While it is ours: to change the permissions of somebody else's takes more than to give it away (CAP_FOWNER).
-        unless_it_is_not_let(file.set_permissions(Permissions::from_mode(mode)))?;
-        if let Some((owner, _)) = self.of
-            && made.uid() != owner
-            && let Err(error) = fchown(file, Some(owner.into()), None)
-        {
-            // It stays ours, and for nobody else.
-            let _ = file.set_permissions(made.permissions());
-            return Err(error.into());
+        let dress = || unless_it_is_not_let(file.set_permissions(Permissions::from_mode(mode)));
+        match self.of.map(|(owner, _)| owner).filter(|owner| *owner != made.uid()) {
+            None => dress()?,
+            // If it cannot be given away, nobody else has ever been let into it: its name may be in somebody else's hands by now.
+            Some(owner) if access::may_change_others() => {
+                fchown(file, Some(owner.into()), None)?;
+                dress()?;
+            }
+            Some(_) if !access::may_give_away() => return Err(Errno::EPERM.into()),
+            Some(owner) => {
+                dress()?;
+                if let Err(error) = fchown(file, Some(owner.into()), None) {
+                    let _ = file.set_permissions(made.permissions());
+                    return Err(error.into());
+                }
+            }
         }
         Ok(has_group && file.metadata()?.mode() & 0o777 == mode)
     }

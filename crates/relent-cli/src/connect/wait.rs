@@ -70,15 +70,15 @@ pub(super) fn wait(
         thread::sleep(delay);
     };
     put_off(call.spread());
-    if !call.may_start(now()) {
-        return;
-    }
     loop {
         let attempt = call.attempt();
         let pause: &dyn Fn(Duration) = if attempt == 1 { &put_off } else { &thread::sleep };
-        if let Err((reason, why)) = admitted(&mut guard, policy, clock, pause) {
+        // Whoever was stopped, or had too much to do, wakes later than asked.
+        let may_start = || if call.may_start(now()) { Ok(()) } else { Err((Reason::Elapsed, None)) };
+        let admitted = may_start().and_then(|()| admitted(&mut guard, policy, clock, pause)).and_then(|()| may_start());
+        if let Err((reason, remark)) = admitted {
             let refused = Failure { error: None, verdict: Verdict::Transient, decision: Decision::GiveUp(reason) };
-            let (attempt, remark, told) = (attempt - 1, Some(why), guard.told(now()));
+            let (attempt, told) = (attempt - 1, guard.told(now()));
             let _ = news.send(News { target: nth, attempt, outcome: Heard::Failed(refused), remark, told });
             return;
         }
@@ -122,13 +122,13 @@ fn admitted(
     policy: &Policy,
     clock: Clock,
     pause: &dyn Fn(Duration),
-) -> Result<(), (Reason, String)> {
+) -> Result<(), (Reason, Option<String>)> {
     loop {
         let elapsed = clock.started.elapsed();
         match guard.ask(Timestamp::ZERO + elapsed, patience(policy, elapsed, clock.limit)) {
             Answer::Go => return Ok(()),
             Answer::Wait(delay) => pause(delay),
-            Answer::No(reason, why) => return Err((reason, why)),
+            Answer::No(reason, why) => return Err((reason, Some(why))),
         }
     }
 }

@@ -139,13 +139,18 @@ fn what_cannot_be_given_to_its_owner_stays_for_nobody_else() {
     fs::set_permissions(&old, Permissions::from_mode(0o644)).unwrap();
     let dress = Dress::of(&place(&old)).unwrap();
     let new = share.join("new");
-    let (dressed, file) = on_a_share(move || {
+    let (dressed, made, file) = on_a_share(move || {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).unwrap();
-        (dress.put_on(&file), file)
+        let made = file.metadata().unwrap();
+        // A change that comes now is one of another time.
+        thread::sleep(std::time::Duration::from_millis(20));
+        (dress.put_on(&file), made, file)
     });
     assert!(dressed.is_err());
     let data = file.metadata().unwrap();
     assert_eq!((data.uid(), data.mode() & 0o777), (65_534, 0o600));
+    let changed = |data: &Metadata| (data.ctime(), data.ctime_nsec());
+    assert_eq!(changed(&data), changed(&made), "it was for nobody else meanwhile");
 }
 
 /// As where gvfs or ntfs-3g has what is mounted; on a share of another system's, and `/sdcard`, to change them is forbidden.

@@ -1,10 +1,18 @@
 //! What can be asked for: URLs of the web whose host there could be.
 
 use crate::{escape::escape, redact, talk::Fault};
+use percent_encoding::percent_decode_str;
 use relent::wire;
 use url::{Host, Url};
 
 const URL_HINT: &str = "write it like https://example.com/path";
+
+/// `user:password` of a URL, as they are sent, text or not.
+pub(super) fn user(url: &Url) -> Option<Vec<u8>> {
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    let decoded = |part: &str| percent_decode_str(part).collect::<Vec<u8>>();
+    has_user.then(|| [&decoded(url.username())[..], b":", &decoded(url.password().unwrap_or_default())].concat())
+}
 
 /// A URL that can be asked for; one without a scheme is http.
 pub(super) fn url(text: &str) -> Result<Url, Fault> {

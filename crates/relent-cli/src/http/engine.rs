@@ -207,8 +207,10 @@ impl Engine {
         let mut guard = Guard::new(self.upstream.clone(), self.seed).sharing(sharing);
         let mut last = None;
         loop {
-            if let Err((reason, why)) = self.admitted(&mut guard, narrator, (began, ear), call.attempt()).await {
-                narrator.remark(&why);
+            if let Err((reason, why)) = self.admitted(&mut guard, narrator, (&call, &now), ear).await {
+                if reason != Reason::Elapsed {
+                    narrator.remark(&why);
+                }
                 narrator.upstream(guard.told(now()));
                 let failure = last.unwrap_or_else(|| Failure::not_sent(why));
                 return self.fail(narrator, &call, now(), failure, Stop::GaveUp(reason), received).await;
@@ -257,13 +259,15 @@ impl Engine {
         &self,
         guard: &mut Guard,
         narrator: &Narrator,
-        (began, ear): (Instant, &Ear),
-        attempt: u32,
+        (call, now): (&Call<&Policy>, &dyn Fn() -> Timestamp),
+        ear: &Ear,
     ) -> Result<(), (Reason, String)> {
-        let mut is_told = attempt > 1;
+        let mut is_told = call.attempt() > 1;
         loop {
-            let elapsed = began.elapsed();
-            let answer = guard.ask(Timestamp::ZERO + elapsed, patience(&self.policy, elapsed, self.limit.left()));
+            self.is_in_time(call, now()).await?;
+            let at = now();
+            let elapsed = at.since(Timestamp::ZERO);
+            let answer = guard.ask(at, patience(&self.policy, elapsed, self.limit.left()));
             for remark in guard.take_remarks() {
                 narrator.remark(&remark);
             }
@@ -272,7 +276,7 @@ impl Engine {
                 future::pending::<()>().await;
             }
             match answer {
-                Answer::Go => return Ok(()),
+                Answer::Go => return self.is_in_time(call, now()).await,
                 Answer::Wait(delay) => {
                     if !std::mem::replace(&mut is_told, true) {
                         narrator.first_in(delay);
@@ -282,6 +286,17 @@ impl Engine {
                 Answer::No(reason, why) => return Err((reason, why)),
             }
         }
+    }
+
+    /// Whether an attempt may start: whoever was stopped, or had too much to do, wakes later than asked. What ends everything has its turn.
+    async fn is_in_time(&self, call: &Call<&Policy>, now: Timestamp) -> Result<(), (Reason, String)> {
+        if call.may_start(now) {
+            return Ok(());
+        }
+        if self.limit.left().is_some_and(|left| left.is_zero()) {
+            future::pending::<()>().await;
+        }
+        Err((Reason::Elapsed, "there was no time left to ask".to_owned()))
     }
 
     /// One attempt, and its hedges; the upstream is told of each.

@@ -2,7 +2,7 @@
 
 use super::body::Piece;
 use crate::{escape::escape, regular, talk::Fault};
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue, header::CONTENT_TYPE};
 use std::path::PathBuf;
 
 const HINT: &str = "write it like name=text, name=@FILE, name=<FILE or name=@FILE;type=text/csv;filename=data.csv";
@@ -20,6 +20,34 @@ pub(super) fn resolve(fields: &[String], boundary: u128) -> Result<(Vec<Piece>, 
     pieces.push(Piece::Text(format!("--{boundary}--\r\n").into()));
     let kind = format!("multipart/form-data; boundary={boundary}");
     Ok((pieces, HeaderValue::from_str(&kind).expect("letters and digits are a header value")))
+}
+
+/// A type of the caller's for a form gets the boundary by which its parts are told from each other.
+pub(super) fn set_type(headers: &mut HeaderMap, made: HeaderValue) -> Result<(), Fault> {
+    let given = headers.get_all(CONTENT_TYPE).iter().map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
+    let kind = match &given.collect::<Vec<_>>()[..] {
+        [] => made,
+        [given] if is_of_parts(given) => {
+            let made = made.to_str().unwrap_or_default();
+            let boundary = made.split_once(';').map_or("", |(_, boundary)| boundary);
+            let kind = format!("{};{boundary}", given.trim_end_matches([' ', ';']));
+            HeaderValue::from_str(&kind).map_err(|_| no_type_of_a_form())?
+        }
+        _ => return Err(no_type_of_a_form()),
+    };
+    headers.insert(CONTENT_TYPE, kind);
+    Ok(())
+}
+
+/// Whether a type is one of a body in parts, and does not say what parts them.
+fn is_of_parts(kind: &str) -> bool {
+    let kind = kind.trim_start().to_ascii_lowercase();
+    kind.starts_with("multipart/") && !kind.contains("boundary")
+}
+
+fn no_type_of_a_form() -> Fault {
+    Fault::new("-F sends a form, and the Content-Type that -H sets is none of one, or says by what its parts are told from each other")
+        .hint("leave the header out: -F says it, and what the boundary is; -d sends a body of another type")
 }
 
 /// A field of a form.

@@ -3,14 +3,13 @@
 //! `HTTP_PROXY` in capitals is never read: a CGI program has a header of its client's there (CVE-2016-5385).
 
 use super::{
-    address::{has_a_host, looked_up},
+    address::{self, has_a_host, looked_up},
     args::Args,
 };
 use crate::{redact, talk::Fault};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::HeaderValue;
 use hyper_util::client::proxy::matcher::Matcher;
-use percent_encoding::percent_decode_str;
 use std::{env, sync::Arc};
 use url::Url;
 
@@ -223,23 +222,16 @@ fn with_user(mut url: Url, user: Option<&str>) -> Named {
         let _ = url.set_username(name);
         let _ = url.set_password(Some(password));
     }
-    let sent = in_base64(&url);
+    let sent = BASE64_STANDARD.encode(address::user(&url).unwrap_or_default());
     redact::know_secrets([format!("Basic {sent}"), sent].into_iter());
     redact::know_place(&url);
     Ok(url)
 }
 
-/// A proxy's user and password (RFC 7617).
-fn in_base64(proxy: &Url) -> String {
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let (name, password) = (decoded(proxy.username()), decoded(proxy.password().unwrap_or_default()));
-    BASE64_STANDARD.encode(format!("{name}:{password}"))
-}
-
-/// `Proxy-Authorization`, if it has a user.
+/// `Proxy-Authorization`, if it has a user (RFC 7617).
 pub(super) fn authorization(proxy: &Url) -> Option<HeaderValue> {
-    let has_user = !proxy.username().is_empty() || proxy.password().is_some();
-    let mut value = HeaderValue::try_from(format!("Basic {}", in_base64(proxy))).ok().filter(|_| has_user)?;
+    let sent = BASE64_STANDARD.encode(address::user(proxy)?);
+    let mut value = HeaderValue::try_from(format!("Basic {sent}")).ok()?;
     value.set_sensitive(true);
     Some(value)
 }

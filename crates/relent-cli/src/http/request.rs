@@ -10,7 +10,6 @@ use super::{
 use crate::{escape::escape, outer, redact, talk::Fault};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use percent_encoding::percent_decode_str;
 use relent::wire::{self, IDEMPOTENCY_KEY, IdempotencyKey, Rules};
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -53,9 +52,9 @@ impl Request {
         let (method, mut url) = target(args)?;
         let mut headers = headers::resolve(&args.headers)?;
         let of_the_url = take_user(&mut url);
-        let user = args.user.clone().or(of_the_url);
+        let user = args.user.clone().map(String::into_bytes).or(of_the_url);
         redact::know_place(&url);
-        redact::know_name_in_a_path(user.as_deref().unwrap_or_default(), url.path());
+        redact::know_name_in_a_path(&String::from_utf8_lossy(user.as_deref().unwrap_or_default()), url.path());
         redact::know_secrets(pairs(args, &url).flat_map(redact::secrets_of_a_pair));
         if let (Some(user), false) = (user, headers.contains_key(header::AUTHORIZATION)) {
             headers.insert(header::AUTHORIZATION, basic(&user)?);
@@ -67,8 +66,10 @@ impl Request {
             headers.insert(IDEMPOTENCY_KEY, idempotency_key(key.as_deref())?.value());
         }
         let (body, kind) = body(args, limit)?;
-        if let (Some(kind), false) = (kind, headers.contains_key(header::CONTENT_TYPE)) {
-            headers.insert(header::CONTENT_TYPE, kind);
+        match kind {
+            Some(kind) if matches!(body, Some(Body::Form(_))) => form::set_type(&mut headers, kind)?,
+            Some(kind) if !headers.contains_key(header::CONTENT_TYPE) => _ = headers.insert(header::CONTENT_TYPE, kind),
+            _ => {}
         }
         Ok(Request { method, url, headers, body })
     }
@@ -114,20 +115,16 @@ fn body(args: &Args, limit: Option<Duration>) -> Result<(Option<Body>, Option<He
 }
 
 /// Takes `user:password` out of a URL: it is sent as a header, and nowhere else.
-pub(super) fn take_user(url: &mut Url) -> Option<String> {
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let (name, password) = (decoded(url.username()), url.password().map(decoded));
-    if name.is_empty() && password.is_none() {
-        return None;
-    }
+pub(super) fn take_user(url: &mut Url) -> Option<Vec<u8>> {
+    let user = address::user(url)?;
     // What has a user has a host, so that both can be removed.
     let _ = (url.set_username(""), url.set_password(None));
-    Some(format!("{name}:{}", password.unwrap_or_default()))
+    Some(user)
 }
 
 /// `Authorization` by name and password (RFC 7617).
-fn basic(user: &str) -> Result<HeaderValue, Fault> {
-    if !user.contains(':') {
+fn basic(user: &[u8]) -> Result<HeaderValue, Fault> {
+    if !user.contains(&b':') {
         return Err(Fault::new("--user has no password")
             .hint("write it like -u USER:PASSWORD; -H @FILE takes an Authorization from a file"));
     }
@@ -297,11 +294,13 @@ mod tests {
     #[test]
     fn a_user_is_a_header_and_nowhere_else() {
         let mut with_user = address::url("http://ann:s%3Acret@host/x?token=abc").unwrap();
-        assert_eq!(take_user(&mut with_user).as_deref(), Some("ann:s:cret"));
+        assert_eq!(take_user(&mut with_user).as_deref(), Some(&b"ann:s:cret"[..]));
+        let mut of_bytes = address::url("http://%fFn@host/").unwrap();
+        assert_eq!(take_user(&mut of_bytes).as_deref(), Some(&b"\xffn:"[..]));
         let (method, headers) = (Method::GET, HeaderMap::new());
         let request = Request { method, url: with_user, headers, body: None };
         assert_eq!(request.shown_url(), "http://host/x?token=***");
-        assert_eq!(basic("ann:s:cret").unwrap(), "Basic YW5uOnM6Y3JldA==");
-        assert!(basic("ann").is_err());
+        assert_eq!(basic(b"ann:s:cret").unwrap(), "Basic YW5uOnM6Y3JldA==");
+        assert!(basic(b"ann").is_err());
     }
 }

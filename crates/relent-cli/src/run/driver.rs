@@ -170,6 +170,10 @@ impl Driver<'_> {
 
     fn attempts(&mut self, call: &mut Call<&Policy>, history: &mut History) -> Result<Outcome, Fault> {
         loop {
+            // Whoever was stopped, or had too much to do, wakes later than asked.
+            if !call.may_start(self.now()) {
+                return Ok(Outcome::GaveUp(Reason::Elapsed));
+            }
             if let Some(refused) = self.ask(call.attempt()) {
                 return Ok(refused);
             }
@@ -177,7 +181,7 @@ impl Driver<'_> {
                 return Ok(Outcome::LeaseLost);
             }
             // The store was asked for leave, and may have taken the time.
-            if self.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+            if !call.may_start(self.now()) {
                 return Ok(Outcome::GaveUp(Reason::Elapsed));
             }
             let (began, attempt) = (self.now(), call.attempt());

@@ -1,9 +1,15 @@
 //! A first attempt that is put off: whoever waits is told for how long, by every command.
 
 use crate::binary::Folder;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use std::{
     io::{BufRead, BufReader},
     process::Stdio,
+    thread,
+    time::Duration,
 };
 
 /// The first line that is said, of a command that is ended then.
@@ -42,5 +48,37 @@ fn a_short_wait_or_a_quiet_one_is_not() {
     for flags in [&["--spread", "20ms"][..], &["-q", "--spread", "1200ms"]] {
         let outcome = folder.relent(&[&["run"], flags, &["--", "true"]].concat());
         assert_eq!((outcome.stderr.as_str(), outcome.code), ("", Some(0)), "{flags:?}");
+    }
+}
+
+/// Who is stopped meanwhile, as a container or a machine is that somebody pauses, wakes when it is too late.
+#[test]
+fn nothing_starts_after_the_time_for_it_whoever_was_stopped_meanwhile() {
+    const CALLS: [&[&str]; 3] = [&["run", "--", "false"], ENDS[1], ENDS[2]];
+    let folder = Folder::new();
+    let begin = |command: &&[&'static str]| {
+        let policy = "--curve constant --base 200ms --jitter none --max-attempts 9 --max-elapsed 400ms";
+        let flags: Vec<&str> = policy.split(' ').collect();
+        let args = [&command[..1], &flags, &command[1..]].concat();
+        let mut relent = folder.command(&args).stderr(Stdio::piped()).spawn().expect("the binary was built");
+        let mut said = BufReader::new(relent.stderr.take().expect("it is piped"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("it is text");
+        let send = {
+            let pid = Pid::from_raw(relent.id().cast_signed());
+            move |signal| kill(pid, signal).expect("it waits")
+        };
+        send(Signal::SIGSTOP);
+        (relent, said, line, send)
+    };
+    let stopped: Vec<_> = CALLS.iter().map(begin).collect();
+    thread::sleep(Duration::from_millis(500));
+    for (mut relent, said, line, send) in stopped {
+        send(Signal::SIGCONT);
+        assert!(line.contains("next in 200ms"), "{line}");
+        let rest: Vec<String> = said.lines().map(|line| line.expect("it is text")).collect();
+        let end = |line: &String| line.contains("gave up after 1 attempt in ") && line.contains(": out of time");
+        assert!(rest.first().is_some_and(end), "{line}{rest:?}");
+        assert_eq!(relent.wait().expect("it ends").code(), Some(124));
     }
 }

@@ -31,6 +31,30 @@ fn a_form() {
     );
 }
 
+/// As curl has it: a header that was copied from somewhere says that it is a form, and not where a part ends.
+#[test]
+fn a_form_says_by_what_its_parts_are_told_from_each_other() {
+    let server = Server::new(vec![Reply::ok("")]);
+    for given in ["multipart/form-data", "Multipart/Form-Data ;", "multipart/mixed; charset=utf-8"] {
+        let kind = format!("Content-Type: {given}");
+        expect(&http(&["-q", "-F", "a=b", "-H", &kind, &server.url("/")]), 0, "", "");
+        let request = server.requests().pop().unwrap();
+        let kind = request.header("content-type").unwrap();
+        let (begin, boundary) = kind.split_once("; boundary=").unwrap();
+        assert_eq!(begin, given.trim_end_matches([' ', ';']));
+        assert!(request.body.starts_with(format!("--{boundary}\r\n").as_bytes()), "{kind}");
+        assert_eq!(request.head.to_ascii_lowercase().matches("\ncontent-type:").count(), 1);
+    }
+    let refused = "error: -F sends a form, and the Content-Type that -H sets is none of one, or says by what its parts are told from each other\n\
+         hint: leave the header out: -F says it, and what the boundary is; -d sends a body of another type\n";
+    for kinds in [&["text/plain"][..], &[""], &["multipart/form-data; boundary=x"], &["multipart/a", "multipart/b"]] {
+        let kinds: Vec<String> = kinds.iter().map(|kind| format!("Content-Type: {kind}")).collect();
+        let flags = kinds.iter().flat_map(|kind| ["-H", kind]);
+        let args: Vec<&str> = ["-F", "a=b", "http://127.0.0.1:1/"].into_iter().chain(flags).collect();
+        expect(&http(&args), 125, "", refused);
+    }
+}
+
 #[test]
 fn the_last_part_of_the_path_is_the_file() {
     let server = Server::new(vec![Reply::ok("hello")]);

@@ -131,12 +131,13 @@ fn root_without_all_rights_leaves_a_file_of_another_user_its_permissions() {
     let server = Server::new(vec![Reply::ok("new")]);
     let folder = Folder::new().file("file", "old");
     let path = folder.path().join("file");
-    let relent = |args: &[&str]| {
+    let with = |rights: &str, args: &[&str]| {
         let mut command = Command::new("setpriv");
-        command.args(["--bounding-set=-all,+chown,+dac_override", "--inh-caps=-all", env!("CARGO_BIN_EXE_relent")]);
+        command.args([&format!("--bounding-set={rights}"), "--inh-caps=-all", env!("CARGO_BIN_EXE_relent")]);
         command.args(args).current_dir(folder.path());
         super::finish(command)
     };
+    let relent = |args: &[&str]| with("-all,+chown,+dac_override", args);
     let http = |file: &str| relent(&["http", "-o", file, &server.url("/")]);
     for (group, mode) in [(NOBODY, 0o644), (NOBODY, 0o640), (12_345, 0o664), (12_345, 0o604), (0, 0o600)] {
         fs::write(&path, "old").unwrap();
@@ -148,6 +149,13 @@ fn root_without_all_rights_leaves_a_file_of_another_user_its_permissions() {
         assert_eq!(is, ("new".into(), NOBODY, group, mode), "{mode:o}");
     }
     assert_eq!(folder.names(), ["file"]);
+    // Where nothing can be given away it stays, and of what was made for it nothing does.
+    for rights in ["-chown", "-chown,-fowner"] {
+        let refused = "error: cannot write to file: Operation not permitted\nhint: choose another place with -o\n";
+        expect(&with(rights, &["http", "-o", "file", &server.url("/")]), 125, "", refused);
+        assert_eq!(fs::metadata(&path).unwrap().uid(), NOBODY);
+        assert_eq!(folder.names(), ["file"], "{rights}");
+    }
     // Of a sticky folder's owner it can be neither replaced nor removed.
     let theirs = folder.path().join("theirs");
     fs::create_dir(&theirs).unwrap();
