@@ -116,6 +116,6 @@ fn is_away(error: &Error) -> bool {
 
 /// What an attempt says that was dropped at its timeout. It may come true.
 fn late(limit: Duration) -> Error {
-    let what = format!("the store did not answer within {}", Human(limit));
+    let what = format!("the store did not answer within {:.1}", Human(limit));
     Error::new(ErrorKind::Timeout, what).hint("is it reachable, and is it overloaded?")
 }

@@ -380,7 +380,7 @@ impl UpstreamRows {
 
     fn forget(&mut self, now: Time) {
         let hour = now.0.saturating_sub(3_600_000);
-        self.seconds.retain(|second, _| second.saturating_mul(1000) >= hour);
+        self.seconds.retain(|second, _| *second >= hour / 1000);
         self.processes.retain(|_, process| process.seen.0 >= hour);
     }
 
@@ -389,12 +389,15 @@ impl UpstreamRows {
         let first = (second + 1).saturating_sub(window);
         let rate = self.rate.map(|(rate, _)| rate);
         let mut shared = Shared { run: self.run, held: self.held, rate, now, ..Shared::default() };
-        for counts in self.seconds.range(first..=second).map(|(_, counts)| counts) {
-            shared.calls += counts.calls;
+        // Of the second that the beginning of the window cuts nothing counts that allows more, and all that allows less.
+        for (at, counts) in self.seconds.range(second.saturating_sub(window)..=second) {
+            if *at >= first {
+                shared.calls += counts.calls;
+                shared.permits += counts.permits;
+            }
             shared.retries += counts.retries;
             shared.successes += counts.successes;
             shared.failures += counts.failures;
-            shared.permits += counts.permits;
         }
         let recent = now.0.saturating_sub(window * 1000);
         for process in self.processes.values().filter(|process| process.seen.0 >= recent) {

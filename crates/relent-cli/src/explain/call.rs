@@ -1,6 +1,6 @@
 //! The whole of a call that keeps failing: how many attempts, how long it waits, how long it takes at worst.
 
-use relent::{Bounds, Jitter, Policy, rng::mix};
+use relent::{Bounds, Jitter, Policy, Timestamp, rng::mix};
 use std::time::Duration;
 
 /// A call that keeps failing, from its first attempt to its giving up.
@@ -12,8 +12,14 @@ pub(super) struct WholeCall {
     pub(super) mean_attempts: Option<f64>,
     /// The sum of all delays; `None` is no end.
     pub(super) waits: Option<Bounds>,
-    /// The longest it can take, attempts included; `None` if nothing limits it.
+    /// The longest it can take, attempts and the wait before the first included; `None` if nothing limits it.
     pub(super) worst: Option<Duration>,
+}
+
+/// The most that is waited before the first attempt: what the limits of time leave of the spread.
+pub(super) fn spread(policy: &Policy) -> Duration {
+    let latest = latest_start(policy).unwrap_or(Duration::MAX);
+    policy.settings().spread.min(latest)
 }
 
 /// Rows that are added up one by one; those after them are taken to be like the last. Decorrelated jitter settles
@@ -34,7 +40,9 @@ impl WholeCall {
             return WholeCall { most_attempts: None, mean_attempts: None, waits: None, worst: None };
         }
         let attempts = rows.map(|rows| rows.saturating_add(1));
-        let limited = latest.zip(limit).filter(|(latest, _)| rows.is_none() || sums.max > *latest);
+        let spread = spread(policy);
+        let longest = sums.max.saturating_add(spread);
+        let limited = latest.zip(limit).filter(|(latest, _)| rows.is_none() || longest > *latest);
         let (mean_attempts, waits) = match limited {
             None => (attempts.map(f64::from), sums),
             Some((latest, limit)) => {
@@ -45,7 +53,7 @@ impl WholeCall {
         // Without a limit of attempts the least delays make the most of them.
         let most_attempts = attempts.or_else(|| latest.and_then(|latest| most_within(policy, latest)));
         let worst = settings.attempt_timeout.and_then(|timeout| {
-            let by_attempts = attempts.map(|count| sums.max.saturating_add(timeout.saturating_mul(count)));
+            let by_attempts = attempts.map(|count| longest.saturating_add(timeout.saturating_mul(count)));
             let by_time = settings.max_elapsed.map(|limit| limit.saturating_add(timeout));
             by_attempts.into_iter().chain(by_time).min()
         });
@@ -101,8 +109,10 @@ fn means_within(policy: &Policy, limit: Duration) -> (f64, Duration) {
     const STEPS: u64 = 200_000;
     let (mut calls, mut steps, mut waited) = (0u64, 0u64, 0u128);
     while calls < CALLS && steps < STEPS {
-        let mut sum = Duration::ZERO;
-        for delay in policy.delays(mix(calls)) {
+        let seed = mix(calls);
+        let spread = policy.call(Timestamp::ZERO, seed).spread();
+        let mut sum = spread;
+        for delay in policy.delays(seed) {
             let next = sum.saturating_add(delay);
             if next > limit || steps >= STEPS {
                 break;
@@ -110,7 +120,7 @@ fn means_within(policy: &Policy, limit: Duration) -> (f64, Duration) {
             steps += 1;
             sum = next;
         }
-        waited += sum.as_nanos();
+        waited += (sum - spread).as_nanos();
         calls += 1;
     }
     let mean = u64::try_from(waited / u128::from(calls)).unwrap_or(u64::MAX);
@@ -161,6 +171,29 @@ mod tests {
         assert_eq!(WholeCall::of(&short).worst, Some(12 * SEC), "its attempts end before");
         let both = WholeCall::of(&policy.max_elapsed(20 * SEC).attempt_timeout(5 * SEC));
         assert_eq!((both.mean_attempts, both.worst), (Some(3.0), Some(25 * SEC)));
+    }
+
+    /// Limits of time count from before it.
+    #[test]
+    fn a_spread_takes_of_the_time_that_there_is() {
+        let policy =
+            Policy::constant(10 * SEC).jitter(Jitter::None).max_attempts(3).spread(5 * SEC).attempt_timeout(SEC);
+        let call = WholeCall::of(&policy);
+        assert_eq!((call.mean_attempts, call.worst), (Some(3.0), Some(28 * SEC)));
+        let call = WholeCall::of(&policy.max_elapsed(20 * SEC));
+        assert!(
+            (2.0..2.01).contains(&call.mean_attempts.unwrap()),
+            "the third begins in time if nothing is waited: {call:?}"
+        );
+        assert_eq!((call.waits.unwrap().max, call.worst), (20 * SEC, Some(21 * SEC)));
+        assert!(call.waits.unwrap().mean < 10_050 * SEC / 1000);
+        let short = policy.spread(912 * SEC).max_elapsed(20 * SEC);
+        assert_eq!(spread(&short), 20 * SEC);
+        let call = WholeCall::of(&short);
+        assert!(
+            (1.47..1.53).contains(&call.mean_attempts.unwrap()),
+            "in half of the calls there is time for two: {call:?}"
+        );
     }
 
     #[test]

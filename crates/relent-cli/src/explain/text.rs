@@ -1,7 +1,7 @@
 //! One policy explained to people: what it says, its schedule as a table and a plot, the whole call, warnings.
 
 use super::{
-    call::{WholeCall, latest_start},
+    call::{self, WholeCall, latest_start},
     chart::chart,
     rows::{Rows, Then, rows},
     subject::{InShort, Subject, as_flags},
@@ -196,7 +196,8 @@ fn whole_call(subject: &Subject) -> String {
         _ => out.push_str(".\nThe time attempts take comes on top; no attempt_timeout limits it.\n"),
     }
     if !settings.spread.is_zero() {
-        let (most, mean) = (Human(settings.spread), brief(settings.spread / 2));
+        let spread = call::spread(&subject.policy);
+        let (most, mean) = (Human(spread), brief(spread / 2));
         let _ = writeln!(out, "Before the first attempt it waits up to {most}, {mean} on average (spread).");
     }
     out

@@ -21,7 +21,7 @@ pub(crate) fn for_curl(flag: &str) -> Option<&'static str> {
         "T" | "upload-file" => "here it is PUT URL -d @FILE",
         "data-raw" | "data-ascii" => "here it is -d, where a leading @ names a file",
         "data-urlencode" | "G" | "get" => "write the query into the URL, or the encoded text after -d",
-        "form-string" => "here it is -F name=text",
+        "form-string" => "here it is -F name=text, where text begins neither with @ nor with <",
         "oauth2-bearer" => "here it is -H 'Authorization: Bearer ...', or -H @FILE",
         "K" | "config" | "n" | "netrc" | "netrc-file" => "-H @FILE takes headers from a file",
         "D" | "dump-header" => "here it is -i, the head before the body",

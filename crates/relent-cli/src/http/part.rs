@@ -118,7 +118,8 @@ impl Part {
             }
             return Err(unwritable(path, &error));
         }
-        target.place.takes_a_new_one().map_err(|error| unwritable(path, &error))?;
+        let maker = self.file().metadata().map(|data| data.uid());
+        maker.and_then(|maker| target.place.takes_a_new_one(maker)).map_err(|error| unwritable(path, &error))?;
         target.dress(self.file()).map_err(|error| unwritable(path, &error))?;
         match self {
             Part::Passing(part) => put(&target.place, part),

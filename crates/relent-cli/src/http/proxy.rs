@@ -207,6 +207,10 @@ pub(super) fn parse(from: &str, text: &str) -> Named {
     if url.host_str().is_none_or(str::is_empty) || !has_a_host(&url) {
         return Err(Fault::new(format!("{from}: {shown:?} has no host")).hint(hint));
     }
+    // What a tunnel is asked for with is written by a library, for which they are text.
+    if address::user(&url).is_some_and(|user| std::str::from_utf8(&user).is_err()) {
+        return Err(Fault::new(format!("{from}: the user or the password of the proxy is no text")).hint(hint));
+    }
     let mut url = url;
     if url.port_or_known_default().is_none() {
         // It has a host, so it can have a port.
@@ -250,7 +254,7 @@ mod tests {
         assert_eq!(scheme("https://proxy").unwrap(), "https://proxy:443");
         assert_eq!(scheme("socks5h://ann:pw@proxy").unwrap(), "socks5h://proxy:1080");
         assert_eq!(scheme("socks5://[::1]:9050").unwrap(), "socks5://[::1]:9050");
-        for bad in ["socks9://proxy", "ftp://proxy", "socks5://", "http://pro xy"] {
+        for bad in ["socks9://proxy", "ftp://proxy", "socks5://", "http://pro xy", "http://ann:%ff@proxy"] {
             assert!(scheme(bad).is_err(), "{bad}");
         }
     }

@@ -75,13 +75,13 @@ impl Place {
         }
     }
 
-    /// Looks whether a new file may take the place of what is there by now, in a folder like `/tmp`: another run of ours may have been there
-    /// meanwhile, but nobody else.
+    /// Looks whether a new file may take the place of what is there by now: another run of ours may have been there meanwhile, or whoever made
+    /// what was found, but nobody else. `maker` is whom the new one belongs to, as some shares have it.
     ///
     /// # Errors
     ///
     /// Somebody else has, or the folder is no more where it was.
-    pub(crate) fn takes_a_new_one(&self) -> io::Result<()> {
+    pub(crate) fn takes_a_new_one(&self, maker: u32) -> io::Result<()> {
         let moved = |what: &str| io::Error::other(format!("{what} is being moved"));
         // Who may not look there any more has seen it.
         let is_elsewhere = match fs::metadata(folder_of(&self.path)) {
@@ -96,10 +96,12 @@ impl Place {
             return Ok(());
         };
         self.has_no_other_name(&data)?;
-        match self.is_shared()? && !self.is_nobody_elses(&data) {
-            true => Err(moved("it")),
-            false => Ok(()),
-        }
+        let is_the_same = |owner| maker == owner || self.found.as_ref().is_some_and(|found| found.uid() == owner);
+        let may_go = match self.is_shared()? {
+            true => self.is_nobody_elses(&data),
+            false => access::is_own(data.uid()) || is_the_same(data.uid()),
+        };
+        if may_go { Ok(()) } else { Err(moved("it")) }
     }
 
     /// Whether it is what was found here, or a file of the caller's with no other name.

@@ -76,9 +76,10 @@ impl Rules {
         })
     }
 
-    /// How many retries all processes may have made in the budget's window.
+    /// How many retries all processes may have made in the budget's window, of which no more than an hour is counted.
     pub(crate) fn retries(&self, shared: &Shared) -> u64 {
         let Some((ratio, floor, window)) = self.budget else { return u64::MAX };
+        let window = window.min(Duration::from_secs(3600));
         let calls = (ratio * shared.calls as f64).floor() as u64;
         calls.saturating_add((f64::from(floor) * window.as_secs_f64()).floor() as u64)
     }

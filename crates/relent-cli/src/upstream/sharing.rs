@@ -41,16 +41,25 @@ pub(crate) struct Sharing {
     answers: Receiver<(u64, Result<Shared, Error>)>,
     /// Until when the store is left alone.
     away: Option<Instant>,
-    /// When the permit of the shared rate comes that was booked for the next attempt.
-    booked: Option<Instant>,
-    /// Permits that were booked and will not be used.
-    back: u32,
+    /// The permit of the shared rate that was booked for the next attempt.
+    booked: Option<Permit>,
+    /// The last that was booked and will not be used.
+    back: Option<Permit>,
     /// When the call's time is over.
     deadline: Option<Instant>,
     is_said: bool,
     remarks: Vec<String>,
     /// What hears that the call is to end.
     ear: Ear,
+}
+
+/// One of a rate that all processes share.
+#[derive(Clone, Copy, Debug)]
+struct Permit {
+    /// When it may be used.
+    due: Instant,
+    /// When the next one comes, by the store's clock: after the epoch.
+    next: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,8 +76,20 @@ struct Untold {
 struct Told {
     calls: u64,
     retries: u64,
-    /// How long a permit of the shared rate would be waited for, if one is wanted.
-    within: Option<Duration>,
+    /// What is asked of the shared rate.
+    rate: Asks,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Asks {
+    #[default]
+    Nothing,
+    /// One permit that comes within so long.
+    Permit(Duration),
+    /// When the next one could be had.
+    Next,
+    /// Takes the last one back that was booked, whoever has it.
+    Back,
 }
 
 /// Whether an attempt may start.
@@ -121,7 +142,7 @@ impl Sharing {
             answers,
             away: None,
             booked: None,
-            back: 0,
+            back: None,
             deadline,
             is_said: false,
             remarks: Vec::new(),
@@ -143,15 +164,15 @@ impl Sharing {
 
     /// May an attempt start, as far as all others know, that would wait so long? A first attempt is a call.
     pub(crate) fn ask(&mut self, is_first: bool, within: Duration) -> Leave {
-        if let Some(left) = self.booked.map(|due| due.saturating_duration_since(Instant::now()))
+        if let Some(left) = self.booked.map(|permit| permit.due.saturating_duration_since(Instant::now()))
             && !left.is_zero()
         {
             return Leave::Wait(left);
         }
         let window = self.rules.breaker_window().unwrap_or(Duration::from_secs(10));
         // What is refused is no call, so it is looked at before it is told.
-        let within = if self.booked.is_some() { None } else { Some(within) };
-        let Some(shared) = self.tell(window, Told { within, ..Told::default() }) else { return self.go() };
+        let rate = if self.booked.is_some() { Asks::Nothing } else { Asks::Permit(within) };
+        let Some(shared) = self.tell(window, Told { rate, ..Told::default() }) else { return self.go() };
         let probes = match self.rules.stand(&shared) {
             Stand::Open(why) => return self.no(Reason::Open, why.to_string()),
             Stand::HalfOpen(probes) if shared.calls >= probes => return self.no(Reason::Open, finding_out(&shared)),
@@ -159,9 +180,9 @@ impl Sharing {
             Stand::Closed => None,
         };
         if self.rules.rate().is_some()
-            && let Some(due) = self.booked
+            && let Some(permit) = self.booked
         {
-            let left = due.saturating_duration_since(Instant::now());
+            let left = permit.due.saturating_duration_since(Instant::now());
             if !left.is_zero() {
                 return Leave::Wait(left);
             }
@@ -181,9 +202,9 @@ impl Sharing {
 
     /// May one attempt be made more, beside those under way, at once?
     pub(crate) fn ask_for_a_hedge(&mut self) -> bool {
-        let within = Some(Duration::ZERO);
+        let rate = Asks::Permit(Duration::ZERO);
         let told = match self.rules.rate() {
-            Some(_) => self.tell(Duration::from_secs(10), Told { within, ..Told::default() }),
+            Some(_) => self.tell(Duration::from_secs(10), Told { rate, ..Told::default() }),
             None => None,
         };
         // The budget was asked, too, and may have taken its time.
@@ -204,7 +225,7 @@ impl Sharing {
 
     /// The permit that was booked is not.
     fn no(&mut self, reason: Reason, why: String) -> Leave {
-        self.back += u32::from(self.booked.take().is_some());
+        self.back = self.booked.take().or(self.back);
         Leave::No(reason, why)
     }
 
@@ -245,16 +266,16 @@ impl Sharing {
     }
 
     fn tell_until(&mut self, until: Instant, window: Duration, told: Told) -> Option<Shared> {
-        let Told { calls, retries, within } = told;
+        let Told { calls, retries, rate: asks } = told;
         if self.away.is_some_and(|until| Instant::now() < until) {
             return None;
         }
         self.seq += 1;
         let Untold { successes, failures, run, is_open } = self.untold;
-        let back = std::mem::take(&mut self.back);
-        let booking = self.rules.rate().filter(|_| within.is_some() || back > 0).map(|rate| {
-            let (permits, within) = (u32::from(within.is_some()), within.unwrap_or_default());
-            Booking { rate, permits, within, back }
+        let booking = self.rules.rate().filter(|_| asks != Asks::Nothing).map(|rate| {
+            let within = if let Asks::Permit(within) = asks { Some(within) } else { None };
+            let (permits, back) = (u32::from(within.is_some()), u32::from(asks == Asks::Back));
+            Booking { rate, permits, within: within.unwrap_or_default(), back }
         });
         let delta = Delta {
             upstream: self.name.clone(),
@@ -284,8 +305,14 @@ impl Sharing {
                     }
                     self.away = None;
                     if shared.booked.permits > 0 {
-                        let wait = if shared.booked.at_once > 0 { Duration::ZERO } else { shared.booked.wait };
-                        self.booked = Some(Instant::now() + wait);
+                        let (wait, now) = (shared.booked.wait, Duration::from_millis(shared.now.0));
+                        let gap = self.rules.rate().map_or(Duration::ZERO, |rate| rate.gap);
+                        // What is told of one that comes at once is when the next one does.
+                        let (wait, next) = match shared.booked.at_once {
+                            0 => (wait, now.saturating_add(wait).saturating_add(gap)),
+                            _ => (Duration::ZERO, now.saturating_add(wait)),
+                        };
+                        self.booked = Some(Permit { due: Instant::now() + wait, next });
                     }
                     return Some(shared);
                 }
@@ -296,6 +323,23 @@ impl Sharing {
         // What was asked may be done later: it is not told again.
         self.untold = Untold { is_open, ..Untold::default() };
         self.alone("it does not answer")
+    }
+
+    /// A permit that is not used goes back if nobody has booked the next one: who has comes when it was told to, and no sooner.
+    fn give_back(&mut self, permit: Permit, until: Instant) {
+        let (window, gap) = (Duration::from_secs(1), self.rules.rate().map_or(Duration::ZERO, |rate| rate.gap));
+        let mut next_after = |asks| {
+            let shared = self.tell_until(until, window, Told { rate: asks, ..Told::default() })?;
+            let wait = Some(shared.booked.wait).filter(|wait| !wait.is_zero())?;
+            Some(Duration::from_millis(shared.now.0).saturating_add(wait))
+        };
+        // Where the next one can be had at once, it comes to the same.
+        if next_after(Asks::Next) == Some(permit.next)
+            && next_after(Asks::Back).is_some_and(|next| next.saturating_add(gap) > permit.next)
+        {
+            // Somebody was quicker, and another would be let through beside whom.
+            next_after(Asks::Permit(Duration::MAX));
+        }
     }
 
     fn alone(&mut self, why: &str) -> Option<Shared> {
@@ -322,9 +366,10 @@ fn why(error: &Error) -> String {
 /// waited for.
 impl Drop for Sharing {
     fn drop(&mut self) {
-        self.back += u32::from(self.booked.take().is_some());
         let until = latest(AT_THE_ENDS, self.deadline);
-        if self.untold.successes + self.untold.failures > 0 || self.back > 0 {
+        if let Some(permit) = self.booked.take().or(self.back.take()) {
+            self.give_back(permit, until);
+        } else if self.untold.successes + self.untold.failures > 0 {
             let _ = self.tell_until(until, Duration::from_secs(1), Told::default());
         }
         // The thread ends when nobody can ask it any more.
@@ -414,6 +459,36 @@ mod tests {
         // Whoever does not wait after all leaves it to others.
         drop(patient);
         assert!(matches!(start().ask(true, minute), Leave::Wait(_)));
+    }
+
+    /// Each comes when it was told to: who comes next is never told the same time as who waits already.
+    #[test]
+    fn what_another_has_booked_is_nobody_elses_when_somebody_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("state.db").display());
+        let mut draft = UpstreamDraft::default();
+        draft.set("limit", "rate=1,per=1m").unwrap();
+        let hour = Duration::from_secs(3600);
+        let start = || {
+            let rules = Rules::of(&draft.settings());
+            let mut process = Sharing::start(url.clone(), Key::new("bank").unwrap(), rules, None).unwrap();
+            let minutes = match process.ask(true, hour) {
+                Leave::Go => 0,
+                // What has passed since the first began.
+                Leave::Wait(wait) => wait.as_secs().div_ceil(60),
+                Leave::No(_, why) => panic!("{why}"),
+            };
+            (process, minutes)
+        };
+        let mut line: Vec<_> = (0..5).map(|_| start()).collect();
+        assert!(line.iter().map(|(_, minutes)| *minutes).eq(0..5));
+        drop(line.remove(2));
+        assert_eq!(line.last().unwrap().1, 4);
+        line.push(start());
+        assert_eq!(line.last().unwrap().1, 5, "another has the fourth");
+        drop(line.pop());
+        line.push(start());
+        assert_eq!(line.last().unwrap().1, 5, "nobody has the fifth any more");
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Tx<'_> {
             }
         }
         let hour = now.0.saturating_sub(3_600_000);
-        self.write(&names.old_seconds, params![name, signed(hour.div_ceil(1000))])?;
+        self.write(&names.old_seconds, params![name, signed(hour / 1000)])?;
         self.write(&names.old_processes, params![name, signed(hour)])?;
         let booked = self.book(names, delta, is_new)?;
         Ok(Shared { booked, ..self.shared(names, &delta.upstream, rules::window(delta))? })
@@ -142,7 +142,8 @@ impl Tx<'_> {
         let (name, now) = (upstream.as_bytes(), self.now.time);
         let second = now.0 / 1000;
         let first = (second + 1).saturating_sub(window);
-        let counts = self.one(&names.sum_seconds, params![name, signed(first), signed(second)], |row| {
+        let begins = signed(second) - signed(window);
+        let counts = self.one(&names.sum_seconds, params![name, begins, signed(second)], |row| {
             let (calls, retries) = (unsigned(row, 0)?, unsigned(row, 1)?);
             Ok(Counts { calls, retries, successes: unsigned(row, 2)?, failures: unsigned(row, 3)?, permits: 0 })
         })?;

@@ -87,16 +87,17 @@ pub struct Booked {
     pub wait: Duration,
 }
 
-/// What all processes together know of an upstream.
+/// What all processes together know of an upstream. It is counted in whole seconds. Of the one that the beginning of a window cuts calls do
+/// not count, and all else does: so a budget never allows more than in its window, and what failed is never forgotten early.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared {
-    /// Calls in the window.
+    /// Calls in the window: in up to a second less.
     pub calls: u64,
-    /// Retries in the window.
+    /// Retries in the window, and up to a second before.
     pub retries: u64,
-    /// Successes in the window.
+    /// Successes in the window, and up to a second before.
     pub successes: u64,
-    /// Failures in the window.
+    /// Failures in the window, and up to a second before.
     pub failures: u64,
     /// Failures in a row, of all processes.
     pub run: u64,

@@ -15,11 +15,12 @@ use core::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Never less than this.
+    /// Never less than this; of a rule that remembers what it drew ([`Backoff`](crate::Backoff)), the least that hundreds of calls and their
+    /// extremes come to.
     pub min: Duration,
     /// The expectation, rounded to the nanosecond.
     pub mean: Duration,
-    /// Never more than this. With jitter this bound itself is not reached.
+    /// Never more than this, in the same sense. With jitter this bound itself is not reached.
     pub max: Duration,
 }
 

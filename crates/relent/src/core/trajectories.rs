@@ -7,7 +7,7 @@
 //! clients for (L'Ecuyer, Lécot, Tuffin: A Randomized Quasi-Monte Carlo Simulation Method for Markov Chains, 2008).
 //!
 //! The least and the greatest are those of all clients and of four more, whose draws are always the least, always the
-//! greatest, or one and the other in turn.
+//! greatest, or one and the other in turn; and what each of them would have waited by the least and by the greatest draw.
 
 use super::{backoff::Step, bounds::Bounds, policy::Policy, rng, verdict::Verdict};
 use core::time::Duration;
@@ -42,6 +42,11 @@ impl Trajectories {
         }
         let shift = rng::mix(u64::from(failures)) as usize % Self::COUNT;
         let (mut min, mut max, mut sum, mut live) = (u64::MAX, 0, 0.0, 0u32);
+        for client in self.clients.iter().chain(&self.extremes) {
+            for delay in [0, u64::MAX].into_iter().filter_map(|draw| { *client }.wait(policy, failures, draw)) {
+                (min, max) = (min.min(delay), max.max(delay));
+            }
+        }
         for (place, client) in self.clients.iter_mut().enumerate() {
             let stratum = (reversed(place) + shift) % Self::COUNT;
             let Some(delay) = client.wait(policy, failures, draw_of(stratum)) else { continue };

@@ -166,7 +166,10 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
             && let Some(started) = state.attempt_started
             && state.failed_at.since(started) >= state.healthy
         {
+            // The attempt was well: its end is what the new trouble begins with, and what the limits of time count from.
+            let now = state.failed_at;
             state.forget(started);
+            (state.started, state.failed_at) = (now, now);
         }
         match state.decide(self.policy.borrow(), verdict) {
             _ if state.is_cancelled() => Err(Reason::Cancelled),

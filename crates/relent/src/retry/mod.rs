@@ -291,7 +291,7 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
     }
 
     /// The same call, which forgets its failures when an attempt has lasted for `healthy`: what fails after having
-    /// worked that long is a new trouble. Without, only [`reset`](Retry::reset) forgets, and a connection that is
+    /// worked that long is a new trouble, and limits of time count from then. Without, only [`reset`](Retry::reset) forgets, and a connection that is
     /// accepted and dropped at once is backed off from like any failure.
     ///
     /// ```

@@ -111,7 +111,9 @@ impl State {
         self.timeline.push(self.attempt_started, self.failed_at);
         match decision {
             // Of attempts before a change the call does not know.
-            Decision::Retry(_) if self.made() >= policy.max_attempts && policy.max_attempts != u32::MAX => {
+            Decision::Retry(_) | Decision::GiveUp(Reason::PushbackTooLong | Reason::Elapsed)
+                if self.made() >= policy.max_attempts && policy.max_attempts != u32::MAX =>
+            {
                 Decision::GiveUp(Reason::Attempts)
             }
             decision => decision,

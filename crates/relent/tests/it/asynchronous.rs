@@ -239,6 +239,24 @@ async fn the_loop_resets_when_told_and_when_healthy() {
     assert_eq!(retry.attempt().number(), 1);
 }
 
+/// What was well for longer than any limit is not over for that.
+#[tokio::test(start_paused = true)]
+async fn limits_of_time_count_from_the_end_of_what_was_well() {
+    for policy in [EXACT.max_elapsed(30 * SEC), EXACT.timeout(30 * SEC)] {
+        let mut retry = policy.start().reset_after(10 * SEC);
+        for _ in 0..3 {
+            tokio::time::sleep(3600 * SEC).await;
+            let lost = Instant::now();
+            retry.back_off("lost").await.unwrap();
+            retry.back_off("refused").await.unwrap();
+            assert_eq!((retry.attempt().number(), lost.elapsed()), (3, 3 * SEC));
+        }
+        let lost = Instant::now();
+        while retry.back_off("refused").await.is_ok() {}
+        assert!(lost.elapsed() <= 30 * SEC, "{:?}", lost.elapsed());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_loop_takes_verdicts() {
     let mut retry = EXACT.start();

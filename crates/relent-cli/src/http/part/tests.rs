@@ -217,8 +217,16 @@ fn nobodys_file_and_no_other_folder_is_taken() {
         eprintln!("SKIPPED nobodys_file_and_no_other_folder_is_taken, the file of another user: it takes root");
         return;
     }
-    assert_eq!(persisted(&theirs), refused("it is being moved"));
-    assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+    for mode in [0o1777, 0o775, 0o700] {
+        fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        let _ = fs::remove_file(&file);
+        assert_eq!(persisted(&theirs), refused("it is being moved"), "{mode:o}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+    }
+    // It was there already, and is theirs afterwards, too.
+    assert_eq!(persisted(&|| fs::remove_file(&file).map(|()| theirs()).unwrap()), Ok(()));
+    assert_eq!(fs::metadata(&file).unwrap().uid(), 65_534);
+    assert!(fs::read_to_string(&file).unwrap().ends_with("whole"), "it is gone on with");
 }
 
 /// As a neighbour may put there who waits for the moment.

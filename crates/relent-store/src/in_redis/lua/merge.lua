@@ -102,9 +102,12 @@ local sum, open, open_calls, processes = {0, 0, 0, 0}, 0, 0, 0
 local there = redis.call('HGETALL', KEYS[2])
 for nth = 1, #there, 2 do
     local at = tonumber(there[nth])
-    if at > second - window and at <= second then
+    -- Of the second that the beginning of the window cuts calls do not count, and all else does.
+    if at >= second - window and at <= second then
         for column, count in ipairs(numbers(there[nth + 1])) do
-            sum[column] = sum[column] + count
+            if column > 1 or at > second - window then
+                sum[column] = sum[column] + count
+            end
         end
     end
 end

@@ -175,7 +175,7 @@ impl Breaker {
         self.must()
     }
 
-    /// Also trips when this share of the calls in the window took longer than `after`.
+    /// Also trips when this share of the calls in the window took longer than `after`. A probe that takes longer has failed, whatever it brings.
     ///
     /// # Panics
     ///

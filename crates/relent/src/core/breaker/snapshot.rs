@@ -36,7 +36,7 @@ pub struct BreakerSnapshot {
     pub probes: u32,
     /// Half-open: probes that have succeeded.
     pub probes_succeeded: u32,
-    /// Half-open: probes that have failed.
+    /// Half-open: probes that have failed, or taken longer than a call may take where that [counts](crate::Breaker::or_slow).
     pub probes_failed: u32,
     /// How often it has opened since the start.
     pub trips: u64,

@@ -50,7 +50,8 @@ impl Hedge {
         Hedge { settings, latencies: Latencies::new() }.must()
     }
 
-    /// A hedge starts after this quantile of the latencies [observed](Hedge::observe): above 0 and below 1. None
+    /// A hedge starts after this quantile of the latencies [observed](Hedge::observe), of which those above 274 s (2^38 ns) count as
+    /// that: above 0 and below 1. None
     /// starts before there are enough of them (100, see [`min_samples`](Hedge::min_samples)), unless a fixed time is
     /// given too, by [`or_after`](Hedge::or_after).
     ///
