@@ -42,7 +42,7 @@ impl Teller<'_> {
                 self.remark(target, &remark);
             }
             match outcome {
-                Heard::PutOff(delay) => self.first_in(target, delay),
+                Heard::PutOff(delay) => self.put_off(target, attempt, delay),
                 Heard::Accepts => {
                     self.accepts(target, attempt);
                     missing -= 1;
@@ -92,16 +92,16 @@ impl Teller<'_> {
         }
     }
 
-    /// The first attempt is put off.
-    fn first_in(&self, target: usize, delay: Duration) {
+    /// An attempt is put off.
+    fn put_off(&self, target: usize, attempt: u32, delay: Duration) {
         let target = self.args.targets[target].to_string();
         if self.args.talk.json {
             let mut event = Object::new();
-            event.text("event", "waiting").text("target", &redact::text(&target)).number("attempt", 1);
+            event.text("event", "waiting").text("target", &redact::text(&target)).number("attempt", attempt.into());
             return self.event(event.number("left_ms", millis(delay)).number("elapsed_ms", self.elapsed_ms()));
         }
         let most = self.policy.settings().max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
-        self.say(&format!("{target}: attempt 1{most} in {:.1}", Human(delay)));
+        self.say(&format!("{target}: attempt {attempt}{most} in {:.1}", Human(delay)));
     }
 
     fn accepts(&self, target: usize, attempts: u32) {

@@ -29,7 +29,7 @@ pub(super) enum Heard {
     Accepts,
     /// It failed, or was not let through.
     Failed(Failure),
-    /// The first one is put off, by the spread of the policy or by the upstream.
+    /// It is put off, by the spread of the policy or by the upstream.
     PutOff(Duration),
 }
 
@@ -62,20 +62,21 @@ pub(super) fn wait(
     if let Some(limit) = clock.limit {
         call = call.deadline_at(Timestamp::ZERO + limit);
     }
-    let put_off = |delay: Duration| {
+    let put_off = |attempt: u32, delay: Duration| {
         if delay >= WORTH_TELLING {
             let outcome = Heard::PutOff(delay);
-            let _ = news.send(News { target: nth, attempt: 1, outcome, remark: None, told: None });
+            let _ = news.send(News { target: nth, attempt, outcome, remark: None, told: None });
         }
         thread::sleep(delay);
     };
-    put_off(call.spread());
+    put_off(1, call.spread());
     loop {
         let attempt = call.attempt();
-        let pause: &dyn Fn(Duration) = if attempt == 1 { &put_off } else { &thread::sleep };
+        let pause = |delay| put_off(attempt, delay);
         // Whoever was stopped, or had too much to do, wakes later than asked.
         let may_start = || if call.may_start(now()) { Ok(()) } else { Err((Reason::Elapsed, None)) };
-        let admitted = may_start().and_then(|()| admitted(&mut guard, policy, clock, pause)).and_then(|()| may_start());
+        let admitted =
+            may_start().and_then(|()| admitted(&mut guard, policy, clock, &pause)).and_then(|()| may_start());
         if let Err((reason, remark)) = admitted {
             let refused = Failure { error: None, verdict: Verdict::Transient, decision: Decision::GiveUp(reason) };
             let (attempt, told) = (attempt - 1, guard.told(now()));

@@ -201,7 +201,7 @@ impl Engine {
             call = call.deadline_at(now() + left);
         }
         narrator.begins(self.seed);
-        narrator.first_in(call.spread());
+        narrator.put_off(1, call.spread());
         narrator.wait(call.spread()).await;
         let sharing = self.sharing.take().map(|sharing| sharing.hearing(ear.clone()));
         let mut guard = Guard::new(self.upstream.clone(), self.seed).sharing(sharing);
@@ -262,7 +262,7 @@ impl Engine {
         (call, now): (&Call<&Policy>, &dyn Fn() -> Timestamp),
         ear: &Ear,
     ) -> Result<(), (Reason, String)> {
-        let mut is_told = call.attempt() > 1;
+        let mut is_told = false;
         loop {
             self.is_in_time(call, now()).await?;
             let at = now();
@@ -279,7 +279,7 @@ impl Engine {
                 Answer::Go => return self.is_in_time(call, now()).await,
                 Answer::Wait(delay) => {
                     if !std::mem::replace(&mut is_told, true) {
-                        narrator.first_in(delay);
+                        narrator.put_off(call.attempt(), delay);
                     }
                     narrator.wait(delay).await;
                 }

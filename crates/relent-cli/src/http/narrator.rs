@@ -112,18 +112,18 @@ impl Narrator {
         }
     }
 
-    /// The first attempt is put off, by the spread of the policy or by the upstream.
-    pub(super) fn first_in(&self, delay: Duration) {
+    /// An attempt is put off, by the spread of the policy or by the upstream.
+    pub(super) fn put_off(&self, attempt: u32, delay: Duration) {
         if delay < WORTH_TELLING && !(self.talk.verbose && !self.talk.json && !delay.is_zero()) {
             return;
         }
         if self.talk.json {
             let mut event = Object::new();
-            event.text("event", "waiting").number("attempt", 1).number("left_ms", millis(delay));
+            event.text("event", "waiting").number("attempt", attempt.into()).number("left_ms", millis(delay));
             return self.event(event.number("elapsed_ms", self.elapsed_ms()));
         }
         let most = self.policy.settings().max_attempts.map_or_else(String::new, |most| format!(" of {most}"));
-        self.say(format_args!("attempt 1{most} in {:.1}", Human(delay)));
+        self.say(format_args!("attempt {attempt}{most} in {:.1}", Human(delay)));
     }
 
     /// An attempt starts.

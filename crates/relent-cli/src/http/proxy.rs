@@ -33,7 +33,7 @@ impl Proxies {
             return Ok(Proxies::default());
         }
         let user = args.proxy_user.as_deref();
-        let named = |(from, text): (&str, String)| with_user(parse(from, &text)?, user);
+        let named = |(from, text): (&str, String)| with_user(from, parse(from, &text)?, user);
         let given = args.proxy.as_ref().map(|text| ("--proxy", text.clone()));
         let all = || variable(&["all_proxy", "ALL_PROXY"]);
         let either = |names: &[&'static str]| match &given {
@@ -207,10 +207,6 @@ pub(super) fn parse(from: &str, text: &str) -> Named {
     if url.host_str().is_none_or(str::is_empty) || !has_a_host(&url) {
         return Err(Fault::new(format!("{from}: {shown:?} has no host")).hint(hint));
     }
-    // What a tunnel is asked for with is written by a library, for which they are text.
-    if address::user(&url).is_some_and(|user| std::str::from_utf8(&user).is_err()) {
-        return Err(Fault::new(format!("{from}: the user or the password of the proxy is no text")).hint(hint));
-    }
     let mut url = url;
     if url.port_or_known_default().is_none() {
         // It has a host, so it can have a port.
@@ -219,14 +215,20 @@ pub(super) fn parse(from: &str, text: &str) -> Named {
     Ok(url)
 }
 
-fn with_user(mut url: Url, user: Option<&str>) -> Named {
+fn with_user(from: &str, mut url: Url, user: Option<&str>) -> Named {
     if let Some(user) = user {
         let (name, password) = user.split_once(':').unwrap_or((user, ""));
         // It has a host, so it can have a user.
         let _ = url.set_username(name);
         let _ = url.set_password(Some(password));
     }
-    let sent = BASE64_STANDARD.encode(address::user(&url).unwrap_or_default());
+    let user = address::user(&url).unwrap_or_default();
+    // What a tunnel is asked for with is written by a library, for which they are text.
+    if std::str::from_utf8(&user).is_err() {
+        return Err(Fault::new(format!("{from}: the user or the password of the proxy is no text"))
+            .hint("%XX there are bytes of UTF-8; a % is %25"));
+    }
+    let sent = BASE64_STANDARD.encode(user);
     redact::know_secrets([format!("Basic {sent}"), sent].into_iter());
     redact::know_place(&url);
     Ok(url)
@@ -254,8 +256,17 @@ mod tests {
         assert_eq!(scheme("https://proxy").unwrap(), "https://proxy:443");
         assert_eq!(scheme("socks5h://ann:pw@proxy").unwrap(), "socks5h://proxy:1080");
         assert_eq!(scheme("socks5://[::1]:9050").unwrap(), "socks5://[::1]:9050");
-        for bad in ["socks9://proxy", "ftp://proxy", "socks5://", "http://pro xy", "http://ann:%ff@proxy"] {
+        for bad in ["socks9://proxy", "ftp://proxy", "socks5://", "http://pro xy"] {
             assert!(scheme(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_user_of_a_proxy_is_text() {
+        let with = |url: &str, user| with_user("--proxy", parse("--proxy", url).unwrap(), user);
+        assert!(with("ann:p%C3%A9@proxy", None).is_ok() && with("proxy", Some("ann:%41")).is_ok());
+        for (url, user) in [("ann:%ff@proxy", None), ("%ff@proxy", None), ("proxy", Some("ann:%ff"))] {
+            assert!(with(url, user).is_err(), "{url} {user:?}");
         }
     }
 

@@ -116,7 +116,7 @@ impl Driver<'_> {
         if !call.may_start(self.now()) {
             return Ok(self.finish(Outcome::GaveUp(Reason::Elapsed), history));
         }
-        self.narrator.first_in(call.spread());
+        self.narrator.put_off(1, call.spread());
         let outcome = match wait(call.spread(), 1, self.signals, &mut self.narrator, None) {
             Some(outcome) => outcome,
             None if !call.may_start(self.now()) => Outcome::GaveUp(Reason::Elapsed),
@@ -243,7 +243,7 @@ impl Driver<'_> {
 
     /// Waits until the upstream lets the next attempt through; why not, if it does not.
     fn ask(&mut self, attempt: u32) -> Option<Outcome> {
-        let mut is_told = attempt > 1;
+        let mut is_told = false;
         loop {
             let within = patience(self.policy, self.started.elapsed(), self.limit);
             match self.guard.ask(self.now(), within) {
@@ -254,7 +254,7 @@ impl Driver<'_> {
                 }
                 Answer::Wait(delay) => {
                     if !std::mem::replace(&mut is_told, true) {
-                        self.narrator.first_in(delay);
+                        self.narrator.put_off(attempt, delay);
                     }
                     let ended = wait(delay, attempt, self.signals, &mut self.narrator, self.lease.as_deref());
                     if ended.is_some() {

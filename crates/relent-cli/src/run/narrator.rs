@@ -71,18 +71,18 @@ impl Narrator {
         }
     }
 
-    /// The first attempt is put off, by the spread of the policy or by the upstream.
-    pub(super) fn first_in(&self, delay: Duration) {
+    /// An attempt is put off, by the spread of the policy or by the upstream.
+    pub(super) fn put_off(&self, attempt: u32, delay: Duration) {
         match self.args.json {
             _ if delay < WORTH_TELLING => {}
             true => self.event(
                 Object::new()
                     .text("event", "waiting")
-                    .number("attempt", 1)
+                    .number("attempt", attempt.into())
                     .number("left_ms", millis(delay))
                     .number("elapsed_ms", self.elapsed_ms()),
             ),
-            false => self.say(format_args!("attempt {} in {:.1}", self.of_most(1), Human(delay))),
+            false => self.say(format_args!("attempt {} in {:.1}", self.of_most(attempt), Human(delay))),
         }
     }
 

@@ -25,6 +25,7 @@ fn first_line(args: &[&str]) -> String {
 }
 
 const ENDS: [&[&str]; 3] = [&["run", "--", "true"], &["http", "http://127.0.0.1:1/"], &["connect", "127.0.0.1:1"]];
+const CALLS: [&[&str]; 3] = [&["run", "--", "false"], ENDS[1], ENDS[2]];
 
 #[test]
 fn a_first_attempt_that_is_put_off_is_told_of() {
@@ -51,10 +52,27 @@ fn a_short_wait_or_a_quiet_one_is_not() {
     }
 }
 
+/// A limit may put off an attempt for longer than the policy does.
+#[test]
+fn a_later_attempt_that_is_put_off_is_told_of() {
+    let folder = Folder::new();
+    for (command, at) in CALLS.iter().zip(["", "", "127.0.0.1:1: "]) {
+        let flags = ["--limit", "rate=1,per=1m", "--base", "1ms"];
+        let args = [&command[..1], &flags, &command[1..]].concat();
+        let mut relent = folder.command(&args).stderr(Stdio::piped()).spawn().expect("the binary was built");
+        let said = BufReader::new(relent.stderr.take().expect("it is piped"));
+        let lines: Vec<String> = said.lines().take(2).map(|line| line.expect("it is text")).collect();
+        relent.kill().expect("it waits");
+        relent.wait().expect("it was killed");
+        assert!(lines[0].starts_with(&format!("relent: {at}attempt 1 of 8: ")), "{lines:?}");
+        let told = lines[1].strip_prefix(&format!("relent: {at}attempt 2 of 8 in "));
+        assert!(told.is_some_and(|told| told.starts_with("59") || told.starts_with("1m")), "{lines:?}");
+    }
+}
+
 /// Who is stopped meanwhile, as a container or a machine is that somebody pauses, wakes when it is too late.
 #[test]
 fn nothing_starts_after_the_time_for_it_whoever_was_stopped_meanwhile() {
-    const CALLS: [&[&str]; 3] = [&["run", "--", "false"], ENDS[1], ENDS[2]];
     let folder = Folder::new();
     let begin = |command: &&[&'static str]| {
         let policy = "--curve constant --base 200ms --jitter none --max-attempts 9 --max-elapsed 400ms";
