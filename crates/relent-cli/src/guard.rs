@@ -10,7 +10,7 @@ use crate::{
     upstream_args::{Described, UpstreamArgs},
 };
 use relent::{
-    BreakerState, HedgedCall, Outcome, Policy, Reason, Timestamp, Upstream, UpstreamAnswer, UpstreamCall,
+    BreakerState, Call, HedgedCall, Outcome, Policy, Reason, Timestamp, Upstream, UpstreamAnswer, UpstreamCall,
     UpstreamSnapshot, Verdict, duration::Human, rng::mix,
 };
 use std::{fmt, sync::Arc, time::Duration};
@@ -140,7 +140,7 @@ impl Guard {
         if let Some(sharing) = &mut self.sharing {
             let state = call.upstream().its_breaker().map(|breaker| breaker.state());
             let is_open = matches!(state, Some(BreakerState::Open | BreakerState::HeldOpen));
-            sharing.ended(outcome != Outcome::Success, is_open);
+            sharing.ended(outcome, is_open);
         }
     }
 
@@ -247,6 +247,14 @@ impl fmt::Display for Told {
 /// As people read a wait.
 fn whole_millis(time: Duration) -> Duration {
     Duration::from_millis(u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
+}
+
+/// Whether an attempt may start now. A program takes its time to begin, and a first attempt that waits for nothing is made, however short the time
+/// in which others may start.
+pub(crate) fn may_start(call: &Call<&Policy>, now: Timestamp) -> bool {
+    const TO_BEGIN: Duration = Duration::from_millis(100);
+    let begins = call.attempt() == 1 && call.spread().is_zero() && call.elapsed(now) < TO_BEGIN;
+    call.may_start(now) || begins && call.attempt_limit(now).is_none_or(|left| !left.is_zero())
 }
 
 /// How long a call would wait to be let through: no longer than for a pushback, and not beyond its end.

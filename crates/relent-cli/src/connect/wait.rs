@@ -1,7 +1,7 @@
 //! One target, tried until it accepts or the policy gives up: what its thread does, and what it tells.
 
 use crate::{
-    guard::{Answer, Guard, Told, patience},
+    guard::{Answer, Guard, Told, may_start, patience},
     talk::WORTH_TELLING,
 };
 use relent::{Decision, Outcome, Policy, Reason, Timestamp, Verdict};
@@ -74,9 +74,9 @@ pub(super) fn wait(
         let attempt = call.attempt();
         let pause = |delay| put_off(attempt, delay);
         // Whoever was stopped, or had too much to do, wakes later than asked.
-        let may_start = || if call.may_start(now()) { Ok(()) } else { Err((Reason::Elapsed, None)) };
+        let is_in_time = || if may_start(&call, now()) { Ok(()) } else { Err((Reason::Elapsed, None)) };
         let admitted =
-            may_start().and_then(|()| admitted(&mut guard, policy, clock, &pause)).and_then(|()| may_start());
+            is_in_time().and_then(|()| admitted(&mut guard, policy, clock, &pause)).and_then(|()| is_in_time());
         if let Err((reason, remark)) = admitted {
             let refused = Failure { error: None, verdict: Verdict::Transient, decision: Decision::GiveUp(reason) };
             let (attempt, told) = (attempt - 1, guard.told(now()));

@@ -298,15 +298,17 @@ fn foreign_coding(head: &HeaderMap) -> Option<String> {
     if !head.contains_key(header::TRANSFER_ENCODING) {
         return None;
     }
-    let all = coding::listed(head, header::TRANSFER_ENCODING);
-    let is_plain = match all.as_slice() {
-        [one] if one.eq_ignore_ascii_case("chunked") => true,
+    let lines: Vec<_> = head.get_all(header::TRANSFER_ENCODING).iter().map(|line| line.as_bytes()).collect();
+    // Word for word: what is an empty element of a list to one reader (`chunked,`) is another coding to the next.
+    let is_plain = match lines.as_slice() {
+        [one] if one.trim_ascii().eq_ignore_ascii_case(b"chunked") => true,
         // As servers said of old that there is none: the body ends with the connection.
-        [one] if one.eq_ignore_ascii_case("identity") => !head.contains_key(header::CONTENT_LENGTH),
+        [one] if one.trim_ascii().eq_ignore_ascii_case(b"identity") => !head.contains_key(header::CONTENT_LENGTH),
         _ => false,
     };
+    let all = || lines.iter().map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>().join(", ");
     // What is hidden is looked for before it is quoted, as which a `\` stands twice.
-    let shown = || format!("{:?}", redact::without_given(redact::within_reach(&all.join(", "))));
+    let shown = || format!("{:?}", redact::without_given(redact::within_reach(&all())));
     (!is_plain).then(|| escape(&shown()).into_owned())
 }
 

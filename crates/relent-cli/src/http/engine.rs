@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     ear::Ear,
-    guard::{Answer, Guard, patience},
+    guard::{Answer, Guard, may_start, patience},
     output, runtime, screen,
     size::Size,
     talk::{Fault, TalkArgs, plain, unwritten},
@@ -290,7 +290,7 @@ impl Engine {
 
     /// Whether an attempt may start: whoever was stopped, or had too much to do, wakes later than asked. What ends everything has its turn.
     async fn is_in_time(&self, call: &Call<&Policy>, now: Timestamp) -> Result<(), (Reason, String)> {
-        if call.may_start(now) {
+        if may_start(call, now) {
             return Ok(());
         }
         if self.limit.left().is_some_and(|left| left.is_zero()) {

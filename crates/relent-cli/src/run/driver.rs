@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     brief::quoted,
-    guard::{Answer, Guard, patience},
+    guard::{Answer, Guard, may_start, patience},
     json::millis,
     outer::{self, Untold},
     output, redact,
@@ -113,16 +113,16 @@ impl Driver<'_> {
             call = call.deadline_at(Timestamp::ZERO + limit);
         }
         let mut history = History::default();
-        if !call.may_start(self.now()) {
+        if !may_start(&call, self.now()) {
             return Ok(self.finish(Outcome::GaveUp(Reason::Elapsed), history));
         }
         self.narrator.put_off(1, call.spread());
         let outcome = match wait(call.spread(), 1, self.signals, &mut self.narrator, None) {
             Some(outcome) => outcome,
-            None if !call.may_start(self.now()) => Outcome::GaveUp(Reason::Elapsed),
+            None if !may_start(&call, self.now()) => Outcome::GaveUp(Reason::Elapsed),
             None => match self.take_lease(seed)? {
                 Some(outcome) => outcome,
-                None if !call.may_start(self.now()) => Outcome::GaveUp(Reason::Elapsed),
+                None if !may_start(&call, self.now()) => Outcome::GaveUp(Reason::Elapsed),
                 None => match self.attempts(&mut call, &mut history) {
                     Ok(outcome) => outcome,
                     Err(fault) => {
@@ -171,7 +171,7 @@ impl Driver<'_> {
     fn attempts(&mut self, call: &mut Call<&Policy>, history: &mut History) -> Result<Outcome, Fault> {
         loop {
             // Whoever was stopped, or had too much to do, wakes later than asked.
-            if !call.may_start(self.now()) {
+            if !may_start(call, self.now()) {
                 return Ok(Outcome::GaveUp(Reason::Elapsed));
             }
             if let Some(refused) = self.ask(call.attempt()) {
@@ -181,7 +181,7 @@ impl Driver<'_> {
                 return Ok(Outcome::LeaseLost);
             }
             // The store was asked for leave, and may have taken the time.
-            if !call.may_start(self.now()) {
+            if !may_start(call, self.now()) {
                 return Ok(Outcome::GaveUp(Reason::Elapsed));
             }
             let (began, attempt) = (self.now(), call.attempt());
@@ -196,6 +196,8 @@ impl Driver<'_> {
                 self.signals.goes_on();
             }
             let told = match row.verdict {
+                // What somebody else has ended says nothing of the far side.
+                Some(_) if interrupted.is_some() || self.is_lease_lost() => Told::Dropped,
                 Some(Verdict::Transient) if timed_out => Told::TimedOut,
                 // One of several successes that are wanted is no failure of the far side, and its repetition no retry.
                 Some(verdict) if history.successes == 0 => Told::Failure(verdict),

@@ -76,6 +76,16 @@ impl Rules {
         })
     }
 
+    /// Over how long it counts shares and failures, where that is longer than it would be open and failures in a row open it, too.
+    pub(crate) fn window_of_shares(&self) -> Option<Duration> {
+        let breaker =
+            self.breaker.filter(|one| one.consecutive.is_some() && (one.share.is_some() || one.failures.is_some()))?;
+        match breaker.window {
+            BreakerWindow::Time(time) if time > breaker.open_for => Some(time),
+            _ => None,
+        }
+    }
+
     /// How many retries all processes may have made in the budget's window, of which no more than an hour is counted.
     pub(crate) fn retries(&self, shared: &Shared) -> u64 {
         let Some((ratio, floor, window)) = self.budget else { return u64::MAX };
@@ -97,7 +107,6 @@ impl Rules {
             None => {}
         }
         let Some(breaker) = self.breaker else { return Stand::Closed };
-        let attempts = shared.successes + shared.failures;
         if let Some(row) = breaker.consecutive.filter(|row| shared.run >= u64::from(*row)) {
             debug_assert!(row > 0);
             // Nobody has failed for as long as it is open: time to find out.
@@ -106,11 +115,8 @@ impl Rules {
                 _ => Stand::Open(Why::Row(shared.run)),
             };
         }
-        let enough = attempts >= u64::from(breaker.min_calls.unwrap_or(20));
-        let share = breaker.share.is_some_and(|share| enough && shared.failures as f64 >= share * attempts as f64);
-        let failures = breaker.failures.is_some_and(|most| shared.failures >= u64::from(most));
-        if share || failures {
-            return Stand::Open(Why::Failures(shared.failures, attempts));
+        if let Some(why) = self.too_many(shared) {
+            return Stand::Open(why);
         }
         // One process alone does not decide for the others; half of them do, or who makes half of the calls.
         let is_half = shared.open * 2 >= shared.processes || shared.open_calls * 2 >= shared.calls.max(1);
@@ -118,6 +124,16 @@ impl Rules {
             return Stand::Open(Why::Quorum(shared.open, shared.processes));
         }
         Stand::Closed
+    }
+
+    /// Whether too many attempts of the window have failed, or too great a share of them.
+    pub(crate) fn too_many(&self, shared: &Shared) -> Option<Why> {
+        let breaker = self.breaker?;
+        let attempts = shared.successes + shared.failures;
+        let enough = attempts >= u64::from(breaker.min_calls.unwrap_or(20));
+        let share = breaker.share.is_some_and(|share| enough && shared.failures as f64 >= share * attempts as f64);
+        let failures = breaker.failures.is_some_and(|most| shared.failures >= u64::from(most));
+        (share || failures).then_some(Why::Failures(shared.failures, attempts))
     }
 }
 
@@ -169,6 +185,17 @@ mod tests {
         assert_eq!(rules.stand(&seen(9, 0, 0, 4, 4)), Stand::Closed);
         assert_eq!(rules.stand(&seen(9, 0, 0, 5, 5)), Stand::Open(Why::Row(5)));
         assert_eq!(rules.stand(&seen(0, 0, 0, 0, 5)), Stand::HalfOpen(2));
+    }
+
+    #[test]
+    fn what_opens_it_together_has_each_its_own_window() {
+        let times =
+            |breaker: &str| (rules("none", breaker).breaker_window(), rules("none", breaker).window_of_shares());
+        let secs = |secs| Some(Duration::from_secs(secs));
+        assert_eq!(times("failures=3,window=60s,open_for=2s"), (secs(60), None));
+        assert_eq!(times("consecutive=9,failures=3,window=60s,open_for=2s"), (secs(2), secs(60)));
+        assert_eq!(times("consecutive=9,failures=3,window=60s,open_for=90s"), (secs(90), None));
+        assert_eq!(times("consecutive=9,open_for=2s"), (secs(2), None));
     }
 
     #[test]

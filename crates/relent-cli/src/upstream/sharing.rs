@@ -9,7 +9,7 @@ use crate::{
     ear::Ear,
     store::{counted, latest},
 };
-use relent::{Reason, duration::Human};
+use relent::{Outcome, Reason, duration::Human};
 use relent_store::{Booking, Delta, Engine, Error, ErrorKind, Key, Nonce, Shared, Store};
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -173,7 +173,14 @@ impl Sharing {
         // What is refused is no call, so it is looked at before it is told.
         let rate = if self.booked.is_some() { Asks::Nothing } else { Asks::Permit(within) };
         let Some(shared) = self.tell(window, Told { rate, ..Told::default() }) else { return self.go() };
-        let probes = match self.rules.stand(&shared) {
+        let mut stand = self.rules.stand(&shared);
+        if stand == Stand::Closed
+            && let Some(window) = self.rules.window_of_shares()
+            && let Some(why) = self.tell(window, Told::default()).and_then(|longer| self.rules.too_many(&longer))
+        {
+            stand = Stand::Open(why);
+        }
+        let probes = match stand {
             Stand::Open(why) => return self.no(Reason::Open, why.to_string()),
             Stand::HalfOpen(probes) if shared.calls >= probes => return self.no(Reason::Open, finding_out(&shared)),
             Stand::HalfOpen(probes) => Some(probes),
@@ -236,11 +243,13 @@ impl Sharing {
         Some(format!("the rate of all processes, {}, is used up; ask again in {wait}", counted::rate(rate)))
     }
 
-    /// An attempt has ended. Told with whatever is told next.
-    pub(crate) fn ended(&mut self, is_failure: bool, is_open: bool) {
-        match is_failure {
-            true => (self.untold.failures, self.untold.run) = (self.untold.failures + 1, self.untold.run + 1),
-            false => (self.untold.successes, self.untold.run) = (self.untold.successes + 1, 0),
+    /// An attempt has ended. Told with whatever is told next. Whoever was answered knows that the far side is there; of what was dropped nothing is
+    /// known.
+    pub(crate) fn ended(&mut self, outcome: Outcome, is_open: bool) {
+        if outcome.is_load() {
+            (self.untold.failures, self.untold.run) = (self.untold.failures + 1, self.untold.run + 1);
+        } else if outcome.is_answered() {
+            (self.untold.successes, self.untold.run) = (self.untold.successes + 1, 0);
         }
         self.untold.is_open = is_open;
     }
@@ -385,7 +394,9 @@ fn finding_out(shared: &Shared) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use relent::config::UpstreamDraft;
+    use relent::{Verdict, config::UpstreamDraft};
+
+    const FAILED: Outcome = Outcome::Failure(Verdict::Transient);
 
     fn rules() -> Rules {
         let mut draft = UpstreamDraft::default();
@@ -407,7 +418,7 @@ mod tests {
         for _ in 0..20 {
             let mut process = sharing(&url);
             assert_eq!(process.ask(true, Duration::ZERO), Leave::Go);
-            process.ended(false, false);
+            process.ended(Outcome::Success, false);
             paid += u32::from(process.pay());
             assert!(process.take_remarks().is_empty());
         }
@@ -422,7 +433,7 @@ mod tests {
         for _ in 0..30 {
             let mut process = sharing(&url);
             match process.ask(true, Duration::ZERO) {
-                Leave::Go => process.ended(true, false),
+                Leave::Go => process.ended(FAILED, false),
                 Leave::Wait(_) => panic!("there is no rate"),
                 Leave::No(reason, why) => {
                     assert_eq!(reason, Reason::Open);
@@ -432,6 +443,44 @@ mod tests {
             }
         }
         assert_eq!(refused, 10);
+    }
+
+    /// What the far side has answered is no failure of it, whatever it said, and of what was dropped nothing is known.
+    #[test]
+    fn what_is_no_sign_of_trouble_opens_no_breaker() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("state.db").display());
+        let ends = |outcome: Outcome, times: usize| {
+            for nth in 0..times {
+                let mut process = sharing(&url);
+                assert_eq!(process.ask(true, Duration::ZERO), Leave::Go, "{outcome:?} {nth}");
+                process.ended(outcome, false);
+            }
+        };
+        ends(Outcome::Failure(Verdict::Permanent), 21);
+        ends(FAILED, 19);
+        ends(Outcome::Dropped, 21);
+        ends(FAILED, 1);
+        assert!(matches!(sharing(&url).ask(true, Duration::ZERO), Leave::No(Reason::Open, _)), "20 in a row");
+    }
+
+    /// Those that failed before the last time for which it would be open count in the window of shares.
+    #[test]
+    fn a_breaker_of_several_looks_back_for_each_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("state.db").display());
+        let mut draft = UpstreamDraft::default();
+        draft.set("breaker", "consecutive=100,failures=3,window=60s,open_for=1s").unwrap();
+        let start =
+            || Sharing::start(url.clone(), Key::new("bank").unwrap(), Rules::of(&draft.settings()), None).unwrap();
+        for _ in 0..3 {
+            let mut process = start();
+            assert_eq!(process.ask(true, Duration::ZERO), Leave::Go);
+            process.ended(FAILED, false);
+        }
+        assert!(matches!(start().ask(true, Duration::ZERO), Leave::No(Reason::Open, _)));
+        thread::sleep(Duration::from_millis(2100));
+        assert!(matches!(start().ask(true, Duration::ZERO), Leave::No(Reason::Open, _)), "they count for a minute");
     }
 
     #[test]
@@ -446,7 +495,7 @@ mod tests {
         for _ in 0..3 {
             let mut process = start();
             assert_eq!(process.ask(true, no), Leave::Go);
-            process.ended(false, false);
+            process.ended(Outcome::Success, false);
         }
         let Leave::No(Reason::Shed, why) = start().ask(true, no) else { panic!("it is used up") };
         assert!(why.starts_with("the rate of all processes, 1 each 1m, is used up; ask again in "), "{why}");
@@ -496,7 +545,7 @@ mod tests {
         let mut process = sharing("sqlite:/no/such/folder/state.db");
         for _ in 0..10 {
             assert_eq!(process.ask(true, Duration::ZERO), Leave::Go);
-            process.ended(true, false);
+            process.ended(FAILED, false);
             assert!(process.pay());
         }
         let remarks = process.take_remarks();

@@ -83,6 +83,11 @@ impl Ledger {
         }
     }
 
+    /// Retries that were not taken out yet.
+    pub(super) fn spent(&self) -> u64 {
+        self.retries.load(Relaxed)
+    }
+
     /// What may be spent until the next merge: this process's share of what all have left.
     pub(super) fn set(&self, share: f64) {
         let _ = self.change(|_| Some(parts(share)));

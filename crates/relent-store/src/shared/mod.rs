@@ -337,7 +337,7 @@ impl<E: Engine> Teller<E> {
     }
 
     fn learn(&self, delta: &Delta, shared: &Shared) {
-        let (was_alone, before) = {
+        let (was_alone, before, waiting) = {
             let mut told = self.told();
             if told.pending.as_ref().is_some_and(|pending| pending.seq == delta.seq) {
                 told.pending = None;
@@ -349,7 +349,7 @@ impl<E: Engine> Teller<E> {
                 (None, true) => Some(Held::Open),
                 (None, false) => None,
             };
-            (std::mem::take(&mut told.is_alone), std::mem::replace(&mut told.held, wanted))
+            (std::mem::take(&mut told.is_alone), std::mem::replace(&mut told.held, wanted), told.waiting.retries)
         };
         // Whose own breaker is open goes on by itself: its probes are how all learn that it is over.
         let (after, is_own) = (self.told().held, delta.is_open && shared.held.is_none());
@@ -360,7 +360,8 @@ impl<E: Engine> Teller<E> {
             (_, Some(Held::Closed)) => drop(self.upstream.hold_closed()),
             (_, None) => drop(self.upstream.release()),
         }
-        self.ledger.set(self.sharing.share(shared));
+        // The store does not know what was spent while it was asked.
+        self.ledger.set(self.sharing.share(shared) - waiting.saturating_add(self.ledger.spent()) as f64);
         if let Some(pacing) = self.pacing {
             pacing.learn(SystemTimer.now(), shared.booked, shared.processes);
         }
@@ -380,5 +381,36 @@ impl<E: Engine> Teller<E> {
         if is_first {
             self.store.tell(Notice::Alone(self.name.to_string()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memory;
+    use relent::{Allowance, Outcome, Timestamp, Verdict};
+
+    /// What is spent until then is not in what the store says, and no less spent.
+    #[tokio::test]
+    async fn what_is_spent_while_the_store_is_asked_stays_spent() {
+        let store = Store::new(Memory::new());
+        let sharing = Sharing { ratio: Some(0.0), ..Sharing::default() };
+        let (_, teller) = started(&store, &Key::new("bank").unwrap(), Upstream::new("bank"), sharing).await.unwrap();
+        let failed = Outcome::Failure(Verdict::Transient);
+        let spend = || (0..20).filter(|_| teller.ledger.withdraw(Timestamp::ZERO, failed, 0).is_some()).count();
+        let delta = teller.delta(false);
+        let shared = store.engine().merge(&delta).await.unwrap();
+        assert_eq!(spend(), 10);
+        teller.learn(&delta, &shared);
+        assert_eq!(spend(), 0);
+        // The answer to what was sent is lost, and it is sent again.
+        let delta = teller.delta(false);
+        let lost = store.engine().merge(&delta).await.unwrap();
+        assert_eq!((lost.retries, teller.delta(false).seq), (10, delta.seq));
+        teller.ledger.set(1.0);
+        assert_eq!(spend(), 1);
+        assert_eq!(teller.delta(false).seq, delta.seq);
+        teller.learn(&delta, &lost);
+        assert_eq!((spend(), teller.tell(false).await.unwrap().retries, spend()), (0, 11, 0));
     }
 }

@@ -90,6 +90,7 @@ impl Pacing {
     /// What the store granted.
     pub(super) fn learn(&self, now: Timestamp, booked: Booked, processes: u64) {
         let (now, gap, mut hand) = (now.as_nanos(), self.gap(), self.hand());
+        hand.lapse(now, self.every);
         let (due, free) = (hand.due(now, gap), hand.free_by(now));
         hand.free = hand.free.split_off(&now.saturating_add(1));
         (hand.at_once, hand.later) = (hand.at_once.saturating_add(due).saturating_add(free), hand.later - due);
@@ -116,6 +117,11 @@ impl Hand {
         }
     }
 
+    /// What is free again, and was due more than an interval ago, is nobody's.
+    fn lapse(&mut self, now: u64, every: u64) {
+        self.free = self.free.split_off(&now.saturating_sub(every));
+    }
+
     /// How many that were booked are free again, and due.
     fn free_by(&self, now: u64) -> u32 {
         u32::try_from(self.free.range(..=now).count()).unwrap_or(u32::MAX)
@@ -138,6 +144,7 @@ impl Hand {
 impl Permits for Pacing {
     fn book(&self, now: Timestamp, within: Duration) -> Result<Duration, Duration> {
         let (now, gap, mut hand) = (now.as_nanos(), self.gap(), self.hand());
+        hand.lapse(now, self.every);
         if hand.at_once == 0 && hand.later == 0 && hand.free.is_empty() {
             hand.earn_alone(now, self.every, gap, self.rate.burst);
         }
@@ -173,10 +180,13 @@ impl Permits for Pacing {
 
     /// Others have booked what follows, and come when they were told to: it is there for who asks next when it is due, and not before.
     fn give_back(&self, due: Timestamp) {
-        let mut hand = self.hand();
+        let (due, mut hand) = (due.as_nanos(), self.hand());
+        if due < hand.heard.saturating_sub(self.every) {
+            return;
+        }
         hand.used = hand.used.saturating_sub(1);
         // Of two for one moment, one was at hand.
-        if !hand.free.insert(due.as_nanos()) {
+        if !hand.free.insert(due) {
             hand.at_once = hand.at_once.saturating_add(1);
         }
     }
@@ -261,6 +271,15 @@ mod tests {
         assert_eq!([(); 2].map(|()| pacing.book(at(50), NO)), [Ok(NO); 2]);
         [50, 50].into_iter().for_each(|due| pacing.give_back(at(due)));
         assert_eq!(pacing.available(at(50)), 2);
+        // What comes back late is nobody's: the interval is of 100 ms.
+        let _ = pacing.booking(true);
+        pacing.learn(at(2000), booked(0, 0, 10 * MS), 1);
+        [60, 1000, 1899].into_iter().for_each(|due| pacing.give_back(at(due)));
+        assert_eq!(pacing.available(at(2000)), 0);
+        pacing.give_back(at(1950));
+        assert_eq!((pacing.book(at(2040), NO), pacing.book(at(2060), NO).is_err()), (Ok(NO), true));
+        pacing.give_back(at(1950));
+        assert!(pacing.book(at(2060), NO).is_err(), "it was free for an interval");
     }
 
     #[test]

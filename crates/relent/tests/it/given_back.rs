@@ -78,7 +78,7 @@ fn a_rate_is_kept_whoever_goes_and_comes() {
                 0 | 1 => now = now + MS * (millis % 50),
                 2 if !line.is_empty() => drop(line.swap_remove(which % line.len())),
                 3 => held.extend(gateway.its_limit().unwrap().permit(now)),
-                4 if !held.is_empty() => drop(held.swap_remove(which % held.len())),
+                4 if !held.is_empty() => held.swap_remove(which % held.len()).give_back(),
                 5 if which < 200 => {
                     now = now + MS * (millis % 500);
                     gateway.hold_open_at(now);
@@ -137,7 +137,7 @@ fn what_is_given_back_without_a_guard_is_nobody_elses() {
     assert_eq!(limit.acquire(at(0)), LimitAnswer::Wait(100 * MS), "it may be the first or the last");
     let held = limit.permit(at(100)).unwrap();
     assert_eq!(limit.snapshot(at(100)).available, 0.0);
-    drop(held);
+    held.give_back();
     assert_eq!(limit.snapshot(at(100)).available, 1.0);
     assert_eq!([(); 2].map(|()| limit.acquire(at(100)) == LimitAnswer::Granted), [true, false]);
 }
@@ -149,7 +149,8 @@ fn one_of_a_burst_comes_back_at_once() {
     let held = [(); 3].map(|()| limit.permit(at(0)).unwrap());
     assert_eq!(limit.book(at(0), SEC), Some(100 * MS));
     let [first, second, third] = held;
-    drop((second, third));
+    second.give_back();
+    third.give_back();
     assert_eq!(limit.snapshot(at(0)).available, 2.0);
     assert_eq!([(); 3].map(|()| limit.acquire(at(0)) == LimitAnswer::Granted), [true, true, false]);
     drop(first);

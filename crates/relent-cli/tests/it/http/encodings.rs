@@ -232,6 +232,11 @@ fn a_transfer_coding_that_was_not_asked_for_is_a_failure() {
         ("Transfer-Encoding: chunked, identity", "3\r\nabc\r\n"),
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "3\r\nabc\r\n"),
         ("Transfer-Encoding: chunked, chunked", "3\r\nabc\r\n0\r\n\r\n"),
+        // An empty element is none to some readers, and the last coding to others.
+        ("Transfer-Encoding: chunked,", "3\r\nabc\r\n3\r\na"),
+        ("Transfer-Encoding: chunked\t,,", "3\r\nabc\r\n0\r\n\r\n"),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding:", "3\r\nabc\r\n3\r\na"),
+        ("Transfer-Encoding: chunked\u{a0}", "3\r\nabc\r\n3\r\na"),
     ] {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n{lines}\r\n\r\n");
         let server = Server::new(vec![Reply::raw(head + sent)]);

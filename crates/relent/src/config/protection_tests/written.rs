@@ -95,7 +95,11 @@ fn any_breaker() -> impl Strategy<Value = BreakerSettings> {
 fn any_limit() -> impl Strategy<Value = LimitSettings> {
     let time = || (1u64..86_400_000).prop_map(Duration::from_millis);
     prop_oneof![
-        (1u32..=1_000_000, time(), 1u32..).prop_map(|(rate, per, burst)| LimitSettings::Rate { rate, per, burst }),
+        (1u32..=1_000_000, time(), 1u32..).prop_map(|(rate, per, burst)| {
+            // No more than come due in a century.
+            let most = 3_155_760_000.0 * f64::from(rate) / per.as_secs_f64().max(1e-9);
+            LimitSettings::Rate { rate, per, burst: burst.min((most * 0.99) as u32).max(1) }
+        }),
         (1u32..=1_000_000, any::<u32>(), time()).prop_map(|(limit, queue, longest)| LimitSettings::Concurrency {
             limit,
             queue,

@@ -58,11 +58,14 @@ const fn place(block: u64) -> usize {
     (block % BLOCKS as u64) as usize
 }
 
-/// Leaves out all blocks before that of `now`.
+/// Leaves out all before `now`, so that no clock that goes back brings it back.
 fn forget(first: &mut u64, blocks: &mut [u64; BLOCKS], now: u64) {
-    let now = now / 64;
-    (*first..now).take(BLOCKS).for_each(|block| blocks[place(block)] = 0);
-    *first = now.max(*first);
+    let (block, bit) = (now / 64, now % 64);
+    (*first..block).take(BLOCKS).for_each(|block| blocks[place(block)] = 0);
+    *first = block.max(*first);
+    if *first == block {
+        blocks[place(block)] &= u64::MAX << bit;
+    }
 }
 
 /// All that are free, the next first.
@@ -97,10 +100,13 @@ mod tests {
         let holes = Holes::new();
         // 640 to 703 is the first block, and the fourth ends with 895.
         for number in [639, 640, 895, 896, u64::MAX / 64 * 64 - 1] {
-            holes.put(number, 700);
+            holes.put(number, 640);
         }
         assert_eq!(holes.count(0, u64::MAX), 2);
         assert_eq!(holes.take(641, u64::MAX, Some(u64::MAX)), Some(895));
+        assert_eq!(holes.take(896, u64::MAX, None), None);
+        holes.put(890, 880);
+        assert_eq!((holes.take(891, u64::MAX, None), holes.take(885, u64::MAX, None)), (None, None), "it has lapsed");
         // A number that has the same place is not taken for one of before.
         holes.put(895, 700);
         holes.put(895 + 256, 895 + 100);

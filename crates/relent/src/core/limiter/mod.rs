@@ -219,7 +219,7 @@ impl Limit {
     ///
     /// Of a rate whoever asks next has the permit for that very time, and who waits for another one comes neither sooner nor later. It
     /// lapses if that time has passed, or if 256 others are due before it. A rate with a burst that has let others through since does not know
-    /// which of them it was, and keeps it: there a [`permit`](Limit::permit) and an [`UpstreamCall`](crate::UpstreamCall) lose nothing.
+    /// which of them it was, and keeps it: there [`LimitPermit`](crate::LimitPermit)s and an [`UpstreamCall`](crate::UpstreamCall) lose nothing.
     ///
     /// ```
     /// # use relent::{Limit, LimitAnswer, Timestamp};

@@ -4,7 +4,9 @@ use super::{Limit, LimitAnswer, Place};
 use crate::core::{outcome::Outcome, time::Timestamp};
 use core::time::Duration;
 
-/// Leave for one attempt. Dropped without an outcome it is given back, and counts as neither success nor failure.
+/// Leave for one attempt, which is made while it is held. Dropped without an outcome it makes room again, and counts as neither success nor
+/// failure; one of a [rate](Limit::rate) is used up then, because the far side saw the attempt. What never starts is
+/// [given back](LimitPermit::give_back).
 ///
 /// ```
 /// use relent::{Limit, Outcome, Timestamp};
@@ -31,12 +33,26 @@ impl LimitPermit<'_> {
         self.is_held = false;
         self.limit.release(now, outcome, latency);
     }
+
+    /// The attempt will never start: as if nothing had been granted. Of a rate whoever asks next has the permit, for the time that it was for.
+    ///
+    /// ```
+    /// # use relent::{Limit, Timestamp};
+    /// let (limit, now) = (Limit::rate(100), Timestamp::ZERO);
+    /// limit.permit(now).unwrap().give_back();
+    /// drop(limit.permit(now).unwrap());
+    /// assert!(limit.permit(now).is_err(), "an attempt was made");
+    /// ```
+    pub fn give_back(mut self) {
+        self.is_held = false;
+        self.limit.give_place_back(self.place, self.taken);
+    }
 }
 
 impl Drop for LimitPermit<'_> {
     fn drop(&mut self) {
         if self.is_held {
-            self.limit.give_place_back(self.place, self.taken);
+            self.limit.release(self.taken, Outcome::Dropped, Duration::ZERO);
         }
     }
 }

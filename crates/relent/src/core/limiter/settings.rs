@@ -4,6 +4,7 @@ use crate::core::{invalid::Invalid, time::nanos};
 use core::time::Duration;
 
 const DAY: u64 = 24 * 3600 * 1_000_000_000;
+const CENTURY: u64 = 36_525 * DAY;
 
 /// Everything a [`Limit`](crate::Limit) says, by name.
 ///
@@ -21,7 +22,7 @@ pub enum LimitSettings {
         rate: u32,
         /// 1 ms to a day.
         per: Duration,
-        /// How many permits may come at once, 1 or more.
+        /// How many permits may come at once: 1 or more, and no more than come due in a century.
         burst: u32,
     },
     /// [`Limit::concurrency`](crate::Limit::concurrency).
@@ -67,6 +68,14 @@ impl LimitSettings {
                 }
                 if nanos(per) < 1_000_000 || nanos(per) > DAY {
                     return bad("per", "the rate is not over 1 ms to a day", "1s is the default");
+                }
+                // So that times stay within 64 bits of nanoseconds.
+                if nanos(per).div_ceil(rate as u64).saturating_mul(burst as u64) > CENTURY {
+                    return bad(
+                        "burst",
+                        "the burst is what comes due in more than a century",
+                        "1 lets each come when it is due",
+                    );
                 }
                 None
             }
