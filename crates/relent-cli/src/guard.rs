@@ -257,12 +257,13 @@ pub(crate) fn may_start(call: &Call<&Policy>, now: Timestamp) -> bool {
     call.may_start(now) || begins && call.attempt_limit(now).is_none_or(|left| !left.is_zero())
 }
 
-/// How long a call would wait to be let through: no longer than for a pushback, and not beyond its end.
-pub(crate) fn patience(policy: &Policy, elapsed: Duration, limit: Option<Duration>) -> Duration {
+/// How long a call would wait to be let through: no longer than for a pushback, and not beyond its end. `elapsed` is since it began, and `left` what
+/// is left until everything ends.
+pub(crate) fn patience(policy: &Policy, elapsed: Duration, left: Option<Duration>) -> Duration {
     let settings = policy.settings();
-    let end = settings.max_elapsed.into_iter().chain(limit).min();
-    let left = end.map_or(Duration::MAX, |end| end.saturating_sub(elapsed));
-    left.min(settings.max_pushback.unwrap_or(Duration::MAX))
+    let of_call = settings.max_elapsed.map(|most| most.saturating_sub(elapsed));
+    let least = of_call.into_iter().chain(left).chain(settings.max_pushback).min();
+    least.unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]
@@ -319,7 +320,8 @@ mod tests {
         assert!(matches!(guard.ask(Timestamp::ZERO, SEC), Answer::Wait(wait) if wait == SEC));
         let policy = Policy::default().max_elapsed(5 * SEC);
         assert_eq!(patience(&policy, 2 * SEC, None), 3 * SEC);
-        assert_eq!(patience(&policy, 2 * SEC, Some(4 * SEC)), 2 * SEC);
+        assert_eq!(patience(&policy, 2 * SEC, Some(2 * SEC)), 2 * SEC, "as is left until everything ends");
+        assert_eq!(patience(&policy, 2 * SEC, Some(4 * SEC)), 3 * SEC);
         assert_eq!(patience(&Policy::default(), 2 * SEC, None), 120 * SEC);
     }
 

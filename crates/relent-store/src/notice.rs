@@ -69,7 +69,7 @@ impl Notices {
         // A listener may listen or be slow: it is not called under the lock.
         let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for listener in listeners {
-            listener(notice);
+            heedless(|| listener(notice));
         }
     }
 
@@ -126,4 +126,8 @@ mod tests {
         });
         assert_eq!((fenced.0.load(Ordering::Relaxed), notices.fenced()), (2, 2));
     }
+}
+/// Calls what is somebody else's. A panic is told by its hook, and takes nothing with it that has to go on, as a lease that is renewed.
+pub(crate) fn heedless(call: impl FnOnce()) {
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }

@@ -399,8 +399,9 @@ impl UpstreamRows {
             shared.successes += counts.successes;
             shared.failures += counts.failures;
         }
-        let recent = now.0.saturating_sub(window * 1000);
-        for process in self.processes.values().filter(|process| process.seen.0 >= recent) {
+        // What somebody told whose clock was far ahead counts no longer than what it told now would.
+        let recent = now.0.saturating_sub(window * 1000)..=now.0.saturating_add(window * 1000);
+        for process in self.processes.values().filter(|process| recent.contains(&process.seen.0)) {
             shared.processes += 1;
             if process.is_open {
                 shared.open += 1;

@@ -159,7 +159,7 @@ impl<E: Engine> Store<E> {
     }
 
     /// Calls `listener` for what an operator should know: the store went away or came back, somebody was fenced, a lease
-    /// was lost. Each is told once, not once a call.
+    /// was lost. Each is told once, not once a call. A panic of a listener ends nothing but itself.
     ///
     /// ```
     /// # let store = relent_store::Store::new(relent_store::Memory::new());

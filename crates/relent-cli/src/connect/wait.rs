@@ -126,7 +126,8 @@ fn admitted(
 ) -> Result<(), (Reason, Option<String>)> {
     loop {
         let elapsed = clock.started.elapsed();
-        match guard.ask(Timestamp::ZERO + elapsed, patience(policy, elapsed, clock.limit)) {
+        let left = clock.limit.map(|limit| limit.saturating_sub(elapsed));
+        match guard.ask(Timestamp::ZERO + elapsed, patience(policy, elapsed, left)) {
             Answer::Go => return Ok(()),
             Answer::Wait(delay) => pause(delay),
             Answer::No(reason, why) => return Err((reason, Some(why))),

@@ -266,8 +266,7 @@ impl Engine {
         loop {
             self.is_in_time(call, now()).await?;
             let at = now();
-            let elapsed = at.since(Timestamp::ZERO);
-            let answer = guard.ask(at, patience(&self.policy, elapsed, self.limit.left()));
+            let answer = guard.ask(at, patience(&self.policy, call.elapsed(at), self.limit.left()));
             for remark in guard.take_remarks() {
                 narrator.remark(&remark);
             }

@@ -174,7 +174,7 @@ impl Driver<'_> {
             if !may_start(call, self.now()) {
                 return Ok(Outcome::GaveUp(Reason::Elapsed));
             }
-            if let Some(refused) = self.ask(call.attempt()) {
+            if let Some(refused) = self.ask(call) {
                 return Ok(refused);
             }
             if self.is_lease_lost() {
@@ -244,11 +244,12 @@ impl Driver<'_> {
     }
 
     /// Waits until the upstream lets the next attempt through; why not, if it does not.
-    fn ask(&mut self, attempt: u32) -> Option<Outcome> {
+    fn ask(&mut self, call: &Call<&Policy>) -> Option<Outcome> {
+        let attempt = call.attempt();
         let mut is_told = false;
         loop {
-            let within = patience(self.policy, self.started.elapsed(), self.limit);
-            match self.guard.ask(self.now(), within) {
+            let left = self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            match self.guard.ask(self.now(), patience(self.policy, call.elapsed(self.now()), left)) {
                 Answer::Go => {
                     self.say_of_upstream();
                     // A store was asked, perhaps, and took its time; nothing starts after a signal.

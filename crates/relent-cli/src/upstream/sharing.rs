@@ -60,6 +60,8 @@ struct Permit {
     due: Instant,
     /// When the next one comes, by the store's clock: after the epoch.
     next: Duration,
+    /// Whether it was there at once, as one of several that are all alike.
+    is_at_once: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -321,7 +323,8 @@ impl Sharing {
                             0 => (wait, now.saturating_add(wait).saturating_add(gap)),
                             _ => (Duration::ZERO, now.saturating_add(wait)),
                         };
-                        self.booked = Some(Permit { due: Instant::now() + wait, next });
+                        let is_at_once = shared.booked.at_once > 0;
+                        self.booked = Some(Permit { due: Instant::now() + wait, next, is_at_once });
                     }
                     return Some(shared);
                 }
@@ -334,20 +337,25 @@ impl Sharing {
         self.alone("it does not answer")
     }
 
-    /// A permit that is not used goes back if nobody has booked the next one: who has comes when it was told to, and no sooner.
+    /// A permit that is not used goes back if nobody waits for a later one: who does comes when it was told to, and no sooner.
     fn give_back(&mut self, permit: Permit, until: Instant) {
         let (window, gap) = (Duration::from_secs(1), self.rules.rate().map_or(Duration::ZERO, |rate| rate.gap));
+        // `None` is no answer, and zero is at once.
         let mut next_after = |asks| {
             let shared = self.tell_until(until, window, Told { rate: asks, ..Told::default() })?;
-            let wait = Some(shared.booked.wait).filter(|wait| !wait.is_zero())?;
-            Some(Duration::from_millis(shared.now.0).saturating_add(wait))
+            let (now, wait) = (Duration::from_millis(shared.now.0), shared.booked.wait);
+            Some(if wait.is_zero() { Duration::ZERO } else { now.saturating_add(wait) })
         };
-        // Where the next one can be had at once, it comes to the same.
-        if next_after(Asks::Next) == Some(permit.next)
-            && next_after(Asks::Back).is_some_and(|next| next.saturating_add(gap) > permit.next)
-        {
-            // Somebody was quicker, and another would be let through beside whom.
-            next_after(Asks::Permit(Duration::MAX));
+        match next_after(Asks::Next) {
+            // Nobody waits, and of what was there at once none has come due anew since.
+            Some(Duration::ZERO) if permit.is_at_once && permit.due.elapsed() < gap => _ = next_after(Asks::Back),
+            Some(next) if next == permit.next => {
+                if next_after(Asks::Back).is_some_and(|next| next.saturating_add(gap) > permit.next) {
+                    // Somebody was quicker, and another would be let through beside whom.
+                    next_after(Asks::Permit(Duration::MAX));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -462,6 +470,33 @@ mod tests {
         ends(Outcome::Dropped, 21);
         ends(FAILED, 1);
         assert!(matches!(sharing(&url).ask(true, Duration::ZERO), Leave::No(Reason::Open, _)), "20 in a row");
+    }
+
+    /// One of a burst that is not used is there for others.
+    #[test]
+    fn what_is_refused_uses_up_no_burst() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("state.db").display());
+        let mut draft = UpstreamDraft::default();
+        draft.set("limit", "rate=5,per=1d,burst=5").unwrap();
+        draft.set("breaker", "consecutive=2,open_for=1s").unwrap();
+        let start =
+            || Sharing::start(url.clone(), Key::new("bank").unwrap(), Rules::of(&draft.settings()), None).unwrap();
+        for _ in 0..2 {
+            let mut process = start();
+            assert_eq!(process.ask(true, Duration::ZERO), Leave::Go);
+            process.ended(FAILED, false);
+        }
+        for _ in 0..6 {
+            assert!(matches!(start().ask(true, Duration::ZERO), Leave::No(Reason::Open, _)));
+        }
+        thread::sleep(Duration::from_millis(2100));
+        for nth in 0..3 {
+            let mut process = start();
+            assert_eq!(process.ask(true, Duration::ZERO), Leave::Go, "{nth}");
+            process.ended(Outcome::Success, false);
+        }
+        assert!(matches!(start().ask(true, Duration::ZERO), Leave::No(Reason::Shed, _)));
     }
 
     /// Those that failed before the last time for which it would be open count in the window of shares.

@@ -1,5 +1,5 @@
 -- Version 5: a window is never shorter than it is said to be. Of the second that its beginning cuts retries and ends of attempts count, calls
--- do not. What version 4 has stays as it is.
+-- do not. What somebody told whose clock was far ahead is no vote. What version 4 has stays as it is.
 UPDATE relent_meta SET version = 5;
 
 CREATE OR REPLACE FUNCTION relent_shared(
@@ -15,7 +15,7 @@ BEGIN
         WHERE s.name = in_name AND s.second BETWEEN at / 1000 - span AND at / 1000;
     SELECT count(*), count(*) FILTER (WHERE p.is_open), least(all_calls, coalesce(sum(p.calls) FILTER (WHERE p.is_open), 0))
         INTO all_processes, all_open, all_open_calls FROM relent_upstream_process p
-        WHERE p.name = in_name AND p.seen >= at - span * 1000;
+        WHERE p.name = in_name AND p.seen BETWEEN at - span * 1000 AND at + span * 1000;
     SELECT u.run, u.held INTO in_a_row, by_hand FROM relent_upstream u WHERE u.name = in_name;
     in_a_row := coalesce(in_a_row, 0);
 END $$;

@@ -159,8 +159,8 @@ impl Tx<'_> {
                 self.one(&names.sum_permits, within, |row| unsigned(row, 0))?.unwrap_or(0)
             }
         };
-        let recent = signed(now.0.saturating_sub(window * 1000));
-        let processes = self.one(&names.sum_processes, params![name, recent], |row| {
+        let (recent, ahead) = (now.0.saturating_sub(window * 1000), now.0.saturating_add(window * 1000));
+        let processes = self.one(&names.sum_processes, params![name, signed(recent), signed(ahead)], |row| {
             Ok((unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?))
         })?;
         let (processes, open, open_calls) = processes.unwrap_or_default();

@@ -7,8 +7,8 @@ use self::{
     ledger::{Counted, Ledger},
     pacing::{Pacing, SOON},
 };
-use crate::{Delta, Engine, Error, Held, Key, Nonce, Notice, Shared, SharedRate, Store, race::race};
-use relent::{BreakerState, Budget, Limit, LimitSettings, SystemTimer, Timer, Upstream, rng};
+use crate::{Delta, Engine, Error, Held, Key, Nonce, Notice, Shared, SharedRate, Store, notice::heedless, race::race};
+use relent::{Breaker, BreakerState, Budget, Limit, LimitSettings, SystemTimer, Timer, Upstream, rng};
 use std::{
     fmt,
     ops::Deref,
@@ -201,6 +201,11 @@ pub(crate) async fn started<E: Engine>(
     // A budget of one's own lives as long as the program.
     let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new(sharing.ratio)));
     let upstream = upstream.budget(Budget::custom(ledger));
+    // What all hold open, this process holds by a breaker; one of its own that never opens by itself will do.
+    let upstream = match upstream.its_breaker() {
+        Some(_) => upstream,
+        None => upstream.breaker(Breaker::consecutive(u32::MAX)),
+    };
     let (upstream, pacing) = if sharing.rate { paced(upstream, sharing.interval()) } else { (upstream, None) };
     let upstream = Arc::new(upstream);
     let teller = Arc::new(Teller {
@@ -249,13 +254,16 @@ impl<E: Engine> SharedUpstream<E> {
     /// What the store says; then the last interval is not counted.
     pub async fn leave(self) -> Result<Shared, Error> {
         self.telling.abort();
-        self.teller.tell(true).await
+        let told = self.teller.tell(true).await;
+        self.teller.let_go();
+        told
     }
 }
 
 impl<E: Engine> Drop for SharedUpstream<E> {
     fn drop(&mut self) {
         self.telling.abort();
+        self.teller.let_go();
     }
 }
 
@@ -356,9 +364,9 @@ impl<E: Engine> Teller<E> {
         match (before, after) {
             (before, after) if before == after => {}
             (_, Some(Held::Open)) if is_own => self.told().held = None,
-            (_, Some(Held::Open)) => drop(self.upstream.hold_open()),
-            (_, Some(Held::Closed)) => drop(self.upstream.hold_closed()),
-            (_, None) => drop(self.upstream.release()),
+            (_, Some(Held::Open)) => heedless(|| _ = self.upstream.hold_open()),
+            (_, Some(Held::Closed)) => heedless(|| _ = self.upstream.hold_closed()),
+            (_, None) => heedless(|| _ = self.upstream.release()),
         }
         // The store does not know what was spent while it was asked.
         self.ledger.set(self.sharing.share(shared) - waiting.saturating_add(self.ledger.spent()) as f64);
@@ -370,6 +378,13 @@ impl<E: Engine> Teller<E> {
         }
     }
 
+    /// Nobody holds the breaker any more, for all.
+    fn let_go(&self) {
+        if self.told().held.take().is_some() {
+            heedless(|| _ = self.upstream.release());
+        }
+    }
+
     /// The share that this process had goes on to be its.
     fn go_on_alone(&self, every: Duration) {
         let (processes, is_first) = {
@@ -378,6 +393,10 @@ impl<E: Engine> Teller<E> {
         };
         let earned = f64::from(self.sharing.min_per_second) * every.as_secs_f64() / processes;
         self.ledger.add(earned, (self.sharing.floor() / processes).max(1.0));
+        // What all have decided together holds no longer than somebody knows that it does; a hand is not taken away.
+        if self.told().known.held.is_none() {
+            self.let_go();
+        }
         if is_first {
             self.store.tell(Notice::Alone(self.name.to_string()));
         }
@@ -388,7 +407,7 @@ impl<E: Engine> Teller<E> {
 mod tests {
     use super::*;
     use crate::Memory;
-    use relent::{Allowance, Outcome, Timestamp, Verdict};
+    use relent::{Allowance, Outcome, Timestamp, UpstreamAnswer, Verdict};
 
     /// What is spent until then is not in what the store says, and no less spent.
     #[tokio::test]
@@ -412,5 +431,37 @@ mod tests {
         assert_eq!(teller.delta(false).seq, delta.seq);
         teller.learn(&delta, &lost);
         assert_eq!((spend(), teller.tell(false).await.unwrap().retries, spend()), (0, 11, 0));
+    }
+
+    /// All hold it open as long as somebody knows that they do; and nobody who has left.
+    #[tokio::test(start_paused = true)]
+    async fn what_all_hold_open_is_let_go_when_nobody_says_so_any_more() {
+        let store = Store::new(Memory::new());
+        let name = Key::new("bank").unwrap();
+        let sharing = Sharing { in_a_row: Some(3), ..Sharing::default() };
+        // It has no breaker of its own.
+        let (upstream, teller) = started(&store, &name, Upstream::new("bank"), sharing).await.unwrap();
+        let goes = || upstream.call().ask(SystemTimer.now(), 0, Duration::ZERO) == UpstreamAnswer::Go;
+        let fail = || {
+            let mut call = upstream.call();
+            assert_eq!(call.ask(SystemTimer.now(), 0, Duration::ZERO), UpstreamAnswer::Go);
+            call.outcome(SystemTimer.now(), Outcome::Failure(Verdict::Transient), 0);
+        };
+        (0..3).for_each(|_| fail());
+        teller.tell(false).await.unwrap();
+        assert!(!goes(), "three in a row have failed");
+        store.listen(|_| panic!("nobody reads what is told"));
+        upstream.listen(|_| panic!("nor this"));
+        teller.go_on_alone(EVERY);
+        assert!(goes(), "the store is away");
+        teller.tell(false).await.unwrap();
+        assert!(!goes(), "it is back, and knows");
+        teller.let_go();
+        assert!(goes(), "the process has left");
+        // A hand holds until it is known to have let go.
+        store.engine().hold(&name, Some(Held::Open)).await.unwrap();
+        teller.tell(false).await.unwrap();
+        teller.go_on_alone(EVERY);
+        assert!(!goes());
     }
 }

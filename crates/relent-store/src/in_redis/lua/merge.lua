@@ -114,7 +114,7 @@ end
 local all = redis.call('HGETALL', KEYS[3])
 for nth = 2, #all, 2 do
     local told = numbers(all[nth])
-    if told[2] >= now - window * 1000 then
+    if told[2] >= now - window * 1000 and told[2] <= now + window * 1000 then
         processes = processes + 1
         if told[3] == 1 then
             open, open_calls = open + 1, open_calls + told[4]
