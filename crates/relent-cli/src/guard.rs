@@ -111,7 +111,14 @@ impl Guard {
         let draw = self.draw();
         let Some(call) = &mut self.call else { return Answer::Go };
         match call.ask(now, draw, within) {
-            UpstreamAnswer::Go => self.ask_others(within),
+            UpstreamAnswer::Go => {
+                let answer = self.ask_others(within);
+                // To wait for the others is no latency of the far side.
+                if let (Answer::Go, Some(call)) = (&answer, &mut self.call) {
+                    call.starts(now);
+                }
+                answer
+            }
             UpstreamAnswer::Wait(wait) | UpstreamAnswer::Queue(wait) => Answer::Wait(wait),
             UpstreamAnswer::Refused(refused) => {
                 let name = call.upstream().name();
@@ -323,6 +330,19 @@ mod tests {
         assert_eq!(patience(&policy, 2 * SEC, Some(2 * SEC)), 2 * SEC, "as is left until everything ends");
         assert_eq!(patience(&policy, 2 * SEC, Some(4 * SEC)), 3 * SEC);
         assert_eq!(patience(&Policy::default(), 2 * SEC, None), 120 * SEC);
+    }
+
+    /// What was waited for before it started is not how long it took.
+    #[test]
+    fn a_wait_for_others_is_no_latency() {
+        let slow = Breaker::consecutive(9).or_slow(SEC, 0.5).min_calls(1);
+        let mut guard = Guard::new(Some(Upstream::new("bank").breaker(slow)), 1);
+        for at in [0, 5, 9] {
+            // Asked again, as where others made it wait.
+            assert!(matches!(guard.ask(Timestamp::ZERO + at * SEC, SEC), Answer::Go));
+        }
+        guard.ended(Timestamp::ZERO + 9 * SEC + SEC / 2, Outcome::Success);
+        assert!(matches!(guard.ask(Timestamp::ZERO + 10 * SEC, SEC), Answer::Go));
     }
 
     /// AWS's quota costs more for what timed out.

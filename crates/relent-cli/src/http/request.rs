@@ -63,6 +63,10 @@ impl Request {
             redact::hidden_of_header(name.as_str(), &String::from_utf8_lossy(value.as_bytes()))
         }));
         if let Some(key) = &args.idempotency_key {
+            if headers.contains_key(IDEMPOTENCY_KEY) {
+                return Err(Fault::new("the idempotency key is given twice: by --idempotency-key and by -H")
+                    .hint("leave one of them out; --idempotency-key=KEY says which"));
+            }
             headers.insert(IDEMPOTENCY_KEY, idempotency_key(key.as_deref())?.value());
         }
         let (body, kind) = body(args, limit)?;

@@ -350,10 +350,9 @@ impl Sharing {
             // Nobody waits, and of what was there at once none has come due anew since.
             Some(Duration::ZERO) if permit.is_at_once && permit.due.elapsed() < gap => _ = next_after(Asks::Back),
             Some(next) if next == permit.next => {
-                if next_after(Asks::Back).is_some_and(|next| next.saturating_add(gap) > permit.next) {
-                    // Somebody was quicker, and another would be let through beside whom.
-                    next_after(Asks::Permit(Duration::MAX));
-                }
+                let is_last = next_after(Asks::Back).is_none_or(|next| next.saturating_add(gap) <= permit.next);
+                // Somebody was quicker, and another would be let through beside whom.
+                _ = (!is_last).then(|| next_after(Asks::Permit(Duration::MAX)));
             }
             _ => {}
         }

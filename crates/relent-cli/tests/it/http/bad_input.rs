@@ -342,6 +342,18 @@ hint: leave out the method, the body and the range
     refused(&["-C", "-", "-o", "file", "-H", "X-HTTP-Method-Override: POST", "http://127.0.0.1:1/"], stderr);
 }
 
+/// Which of them is meant nobody knows, and with another one what was done is done again.
+#[test]
+fn a_key_is_given_once() {
+    let stderr = "\
+error: the idempotency key is given twice: by --idempotency-key and by -H
+hint: leave one of them out; --idempotency-key=KEY says which
+";
+    for key in ["--idempotency-key", "--idempotency-key=order-18"] {
+        refused(&["POST", key, "-H", "Idempotency-Key: order-17", "http://127.0.0.1:1/"], stderr);
+    }
+}
+
 #[test]
 fn a_url_with_a_tab_or_two_lines_is_none() {
     for url in ["http://127.0.0.1:1/a\tb", "PASSWORD\thost", "http://127.0.0.1\n:1/"] {

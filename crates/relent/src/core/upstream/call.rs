@@ -186,6 +186,25 @@ impl<H: Deref<Target = Upstream>> UpstreamCall<H> {
         self.phase == Phase::Flying
     }
 
+    /// The attempt under way starts at `now`, and not when it was let through: until then something else was waited for, which is no latency
+    /// of the far side. Without an attempt it changes nothing.
+    ///
+    /// ```
+    /// # use relent::{Hedge, Outcome, Timestamp, Upstream};
+    /// # use std::time::Duration;
+    /// let search = Upstream::new("search").hedge(Hedge::quantile(0.95).min_samples(1));
+    /// let (mut call, now, second) = (search.call(), Timestamp::ZERO, Duration::from_secs(1));
+    /// assert!(call.go_at_once(now));
+    /// call.starts(now + 30 * second);
+    /// call.outcome(now + 31 * second, Outcome::Success, 0);
+    /// assert!(search.its_hedge().unwrap().delay().unwrap() < 2 * second);
+    /// ```
+    pub fn starts(&mut self, now: Timestamp) {
+        if self.phase == Phase::Flying {
+            self.mark = self.tell(now);
+        }
+    }
+
     /// The attempt under way has ended. `draw` is for the jitter of a breaker that opens. Told again, or without an
     /// attempt, it changes nothing.
     #[inline]
