@@ -171,13 +171,15 @@ impl<'a, E: Engine> Once<'a, E> {
         self
     }
 
-    /// Runs it again where nobody knows whether it happened: for effects that do no harm twice.
+    /// Runs it again where nobody knows whether it happened: for effects that do no harm twice, or that look first ([`Effect::unknown`]). If it
+    /// fails then, it stays unknown whether the earlier run happened.
     pub fn rerun(mut self) -> Self {
         self.begin.on_unknown = OnUnknown::TakeOver;
         self
     }
 
-    /// What an effect that failed for good leaves: nothing ([`Abandon::Forget`]), or doubt ([`Abandon::Unknown`]). By
+    /// What an effect that failed for good leaves: nothing ([`Abandon::Forget`]), or doubt ([`Abandon::Unknown`]), which it leaves in any case where
+    /// there was doubt before that nobody has [looked into](Once::reconcile). By
     /// default nothing, but doubt where its last attempt was dropped at its timeout. What should be replayed as a failure is
     /// returned as [`Stored::failure`].
     pub fn on_failure(mut self, leaves: Abandon) -> Self {
@@ -225,7 +227,8 @@ impl<'a, E: Engine> Once<'a, E> {
     {
         match self.claim().await? {
             Claimed::Done(done) => Ok(done),
-            Claimed::Ours { claim, unknown } => self.effect(&claim, unknown, op).await,
+            // Whoever fails knows of what it did itself, and not of an earlier run.
+            Claimed::Ours { claim, unknown } => self.effect(&claim, unknown, unknown.is_some(), op).await,
         }
     }
 
@@ -247,7 +250,13 @@ impl<'a, E: Engine> Once<'a, E> {
         }
     }
 
-    async fn effect<V, X, F, Fut>(&self, claim: &Claim, unknown: Option<Time>, mut op: F) -> Result<Done, OnceError<X>>
+    async fn effect<V, X, F, Fut>(
+        &self,
+        claim: &Claim,
+        unknown: Option<Time>,
+        is_in_doubt: bool,
+        mut op: F,
+    ) -> Result<Done, OnceError<X>>
     where
         V: Into<Stored>,
         F: FnMut(Effect) -> Fut,
@@ -257,14 +266,15 @@ impl<'a, E: Engine> Once<'a, E> {
         let running = self.retry.retrier().retry(move |attempt| op(Effect { attempt, fence, unknown }));
         match self.while_alive(claim, running).await? {
             Ok(value) => self.keep_result(claim, value.into()).await,
-            Err(err) => Err(self.failed(claim, err).await),
+            Err(err) => Err(self.failed(claim, is_in_doubt, err).await),
         }
     }
 
-    pub(crate) async fn failed<X>(&self, claim: &Claim, err: relent::Error<X>) -> OnceError<X> {
+    pub(crate) async fn failed<X>(&self, claim: &Claim, is_in_doubt: bool, err: relent::Error<X>) -> OnceError<X> {
         let leaves = if err.timed_out.is_some() { Abandon::Unknown } else { Abandon::Forget };
+        let leaves = if is_in_doubt { Abandon::Unknown } else { self.on_failure.unwrap_or(leaves) };
         // If the store cannot be told, the lease ends by itself, and the outcome is unknown.
-        let _ = self.store.abandon(claim, self.on_failure.unwrap_or(leaves)).await;
+        let _ = self.store.abandon(claim, leaves).await;
         OnceError::Failed(err)
     }
 
@@ -343,13 +353,13 @@ impl<E: Engine, L> Reconciled<'_, E, L> {
         let Reconciled { once, look } = self;
         match once.claim().await? {
             Claimed::Done(done) => Ok(done),
-            Claimed::Ours { claim, unknown: None } => once.effect(&claim, None, op).await,
+            Claimed::Ours { claim, unknown: None } => once.effect(&claim, None, false, op).await,
             Claimed::Ours { claim, unknown: Some(since) } => match once.while_alive(&claim, look(since)).await? {
                 Ok(Some(found)) => {
                     let done = once.keep_result(&claim, found.into()).await?;
                     Ok(Done { is_replayed: true, ..done })
                 }
-                Ok(None) => once.effect(&claim, Some(since), op).await,
+                Ok(None) => once.effect(&claim, Some(since), false, op).await,
                 Err(_) => {
                     let _ = once.store.abandon(&claim, Abandon::Unknown).await;
                     Err(OnceError::Unknown { since })

@@ -169,7 +169,7 @@ impl<E: NoRuntime> Once<'_, E> {
                 let _ = self.store().counted(Kept::Fenced);
                 Err(OnceError::Fenced(None))
             }
-            Err(err) => Err(wait(self.failed(&claim, err))),
+            Err(err) => Err(wait(self.failed(&claim, unknown.is_some(), err))),
         }
     }
 }

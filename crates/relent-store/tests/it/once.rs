@@ -94,6 +94,15 @@ async fn a_failure_is_forgotten_a_timeout_is_doubt_and_a_final_one_is_replayed()
     assert!(matches!(hangs.await, Err(OnceError::Failed(err)) if err.timed_out == Some(SEC)));
     let unknown = store.once(&scope, &key).run(async |_| Ok::<_, String>("x")).await;
     assert!(matches!(unknown, Err(OnceError::Unknown { .. })));
+    // Who was told so, and fails, knows no more of the run before.
+    for leaves in [None, Some(Abandon::Forget)] {
+        let once = store.once(&scope, &key).rerun();
+        let once = leaves.into_iter().fold(once, |once, leaves| once.on_failure(leaves));
+        let fails = once.run(async |effect| Err::<&str, _>(effect.unknown.is_some())).await;
+        assert!(matches!(fails, Err(OnceError::Failed(err)) if err.last == Some(true)), "{leaves:?}");
+        let unknown = store.once(&scope, &key).run(async |_| Ok::<_, String>("x")).await;
+        assert!(matches!(unknown, Err(OnceError::Unknown { .. })), "{leaves:?}");
+    }
     let rerun =
         store.once(&scope, &key).rerun().run(async |_| Ok::<_, String>(Stored::failure("no such account"))).await;
     assert!(rerun.unwrap().stored.is_failure());
