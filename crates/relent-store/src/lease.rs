@@ -161,6 +161,7 @@ async fn acquire<E: Engine>(
 ) -> Result<(Fence, Timestamp), LeaseError> {
     let mut heed = Heed::default();
     let mut waiting = wait.as_ref().map(|policy| policy.call(SystemTimer.now(), SystemTimer.seed()));
+    let mut until = Timestamp::ZERO;
     loop {
         // Asked again, it holds from when it was granted, which is later: the guard's clock errs on the safe side.
         let asked = SystemTimer.now();
@@ -169,10 +170,15 @@ async fn acquire<E: Engine>(
             Acquired::Held { by, left } => (by, left),
         };
         let Some(call) = &mut waiting else { return Err(LeaseError::Held { by, left }) };
-        match call.on_failure(SystemTimer.now(), Verdict::Transient) {
-            Decision::Retry(delay) => heed.freed(store.engine(), &lease.name, delay).await,
-            Decision::GiveUp(_) => return Err(LeaseError::Held { by, left }),
+        let now = SystemTimer.now();
+        // To look because somebody let go of it is no attempt of the policy's: the wait that it ended goes on.
+        if until <= now {
+            match call.on_failure(now, Verdict::Transient) {
+                Decision::Retry(delay) => until = now + delay,
+                Decision::GiveUp(_) => return Err(LeaseError::Held { by, left }),
+            }
         }
+        heed.freed(store.engine(), &lease.name, until.since(now)).await;
     }
 }
 

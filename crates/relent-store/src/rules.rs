@@ -389,9 +389,10 @@ impl UpstreamRows {
         let first = (second + 1).saturating_sub(window);
         let rate = self.rate.map(|(rate, _)| rate);
         let mut shared = Shared { run: self.run, held: self.held, rate, now, ..Shared::default() };
-        // Of the second that the beginning of the window cuts nothing counts that allows more, and all that allows less.
-        for (at, counts) in self.seconds.range(second.saturating_sub(window)..=second) {
-            if *at >= first {
+        // Of the second that the beginning of the window cuts nothing counts that allows more, and all that allows less; nor of what was told
+        // before the clock went back.
+        for (at, counts) in self.seconds.range(second.saturating_sub(window)..=second.saturating_add(window)) {
+            if (first..=second).contains(at) {
                 shared.calls += counts.calls;
                 shared.permits += counts.permits;
             }

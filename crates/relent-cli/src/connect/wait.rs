@@ -128,7 +128,10 @@ fn admitted(
         let elapsed = clock.started.elapsed();
         let left = clock.limit.map(|limit| limit.saturating_sub(elapsed));
         match guard.ask(Timestamp::ZERO + elapsed, patience(policy, elapsed, left)) {
-            Answer::Go => return Ok(()),
+            Answer::Go => {
+                guard.starts(Timestamp::ZERO + clock.started.elapsed());
+                return Ok(());
+            }
             Answer::Wait(delay) => pause(delay),
             Answer::No(reason, why) => return Err((reason, Some(why))),
         }

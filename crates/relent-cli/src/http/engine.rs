@@ -275,7 +275,10 @@ impl Engine {
                 future::pending::<()>().await;
             }
             match answer {
-                Answer::Go => return self.is_in_time(call, now()).await,
+                Answer::Go => {
+                    guard.starts(now());
+                    return self.is_in_time(call, now()).await;
+                }
                 Answer::Wait(delay) => {
                     if !std::mem::replace(&mut is_told, true) {
                         narrator.put_off(call.attempt(), delay);

@@ -251,6 +251,7 @@ impl Driver<'_> {
             let left = self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
             match self.guard.ask(self.now(), patience(self.policy, call.elapsed(self.now()), left)) {
                 Answer::Go => {
+                    self.guard.starts(self.now());
                     self.say_of_upstream();
                     // A store was asked, perhaps, and took its time; nothing starts after a signal.
                     return self.signals.ending().map(Outcome::Interrupted);

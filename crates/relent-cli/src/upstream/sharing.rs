@@ -348,7 +348,11 @@ impl Sharing {
         };
         match next_after(Asks::Next) {
             // Nobody waits, and of what was there at once none has come due anew since.
-            Some(Duration::ZERO) if permit.is_at_once && permit.due.elapsed() < gap => _ = next_after(Asks::Back),
+            Some(Duration::ZERO) if permit.is_at_once && permit.due.elapsed() < gap => {
+                let waits = next_after(Asks::Back).is_some_and(|next| !next.is_zero());
+                // Who waits by now has booked in between.
+                _ = waits.then(|| next_after(Asks::Permit(Duration::MAX)));
+            }
             Some(next) if next == permit.next => {
                 let is_last = next_after(Asks::Back).is_none_or(|next| next.saturating_add(gap) <= permit.next);
                 // Somebody was quicker, and another would be let through beside whom.

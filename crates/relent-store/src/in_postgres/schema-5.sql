@@ -1,5 +1,5 @@
--- Version 5: a window is never shorter than it is said to be. Of the second that its beginning cuts retries and ends of attempts count, calls
--- do not. What somebody told whose clock was far ahead is no vote. What version 4 has stays as it is.
+-- Version 5: a window is never shorter than it is said to be. Of the second that its beginning cuts, and of what was told before the clock
+-- went back, retries and ends of attempts count, calls do not. What somebody told whose clock was far ahead is no vote. What version 4 has stays as it is.
 UPDATE relent_meta SET version = 5;
 
 CREATE OR REPLACE FUNCTION relent_shared(
@@ -9,10 +9,10 @@ CREATE OR REPLACE FUNCTION relent_shared(
 ) LANGUAGE plpgsql AS $$
 BEGIN
     now_ms := at;
-    SELECT coalesce(sum(s.calls) FILTER (WHERE s.second > at / 1000 - span), 0), coalesce(sum(s.retries), 0),
+    SELECT coalesce(sum(s.calls) FILTER (WHERE s.second > at / 1000 - span AND s.second <= at / 1000), 0), coalesce(sum(s.retries), 0),
         coalesce(sum(s.successes), 0), coalesce(sum(s.failures), 0)
         INTO all_calls, all_retries, all_successes, all_failures FROM relent_upstream_second s
-        WHERE s.name = in_name AND s.second BETWEEN at / 1000 - span AND at / 1000;
+        WHERE s.name = in_name AND s.second BETWEEN at / 1000 - span AND at / 1000 + span;
     SELECT count(*), count(*) FILTER (WHERE p.is_open), least(all_calls, coalesce(sum(p.calls) FILTER (WHERE p.is_open), 0))
         INTO all_processes, all_open, all_open_calls FROM relent_upstream_process p
         WHERE p.name = in_name AND p.seen BETWEEN at - span * 1000 AND at + span * 1000;

@@ -59,8 +59,8 @@ statements! {
         VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, second) DO UPDATE SET calls = calls + excluded.calls,
         retries = retries + excluded.retries, successes = successes + excluded.successes,
         failures = failures + excluded.failures",
-    sum_seconds: "SELECT IFNULL(SUM(CASE WHEN second > ?2 THEN calls END), 0), IFNULL(SUM(retries), 0), IFNULL(SUM(successes), 0),
-        IFNULL(SUM(failures), 0) FROM relent_upstream_second WHERE name = ?1 AND second BETWEEN ?2 AND ?3",
+    sum_seconds: "SELECT IFNULL(SUM(CASE WHEN second > ?2 AND second <= ?3 THEN calls END), 0), IFNULL(SUM(retries), 0), IFNULL(SUM(successes), 0),
+        IFNULL(SUM(failures), 0) FROM relent_upstream_second WHERE name = ?1 AND second BETWEEN ?2 AND 2 * ?3 - ?2",
     get_rate: "SELECT gap, burst, owed, at_ms FROM relent_upstream_rate WHERE name = ?",
     put_rate: "INSERT OR REPLACE INTO relent_upstream_rate (name, gap, burst, owed, at_ms) VALUES (?, ?, ?, ?, ?)",
     add_permits: "INSERT INTO relent_upstream_permits (name, second, permits) VALUES (?1, ?2, MAX(0, ?3))

@@ -464,4 +464,24 @@ mod tests {
         teller.go_on_alone(EVERY);
         assert!(!goes());
     }
+
+    /// What was spent before, and what failed, is no less for that.
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_of_the_store_that_goes_back_gives_nothing_anew() {
+        let clock = crate::Clock::manual(crate::Time(1_000_000_000));
+        let store = Store::new(Memory::on(clock.clone()));
+        let sharing = Sharing { ratio: Some(0.0), in_a_row: Some(3), ..Sharing::default() };
+        let (upstream, teller) =
+            started(&store, &Key::new("bank").unwrap(), Upstream::new("bank"), sharing).await.unwrap();
+        let failed = Outcome::Failure(Verdict::Transient);
+        let spend = || (0..20).filter(|_| teller.ledger.withdraw(Timestamp::ZERO, failed, 0).is_some()).count();
+        assert_eq!(spend(), 10);
+        (0..3).for_each(|_| teller.ledger.outcome(Timestamp::ZERO, failed, None));
+        for back in [0, 2000, 7000] {
+            clock.set(crate::Time(1_000_000_000 - back));
+            teller.tell(false).await.unwrap();
+            let goes = upstream.call().ask(SystemTimer.now(), 0, Duration::ZERO) == UpstreamAnswer::Go;
+            assert_eq!((spend(), goes), (0, false), "{back}");
+        }
+    }
 }

@@ -88,7 +88,8 @@ pub struct Booked {
 }
 
 /// What all processes together know of an upstream. It is counted in whole seconds. Of the one that the beginning of a window cuts calls do
-/// not count, and all else does: so a budget never allows more than in its window, and what failed is never forgotten early.
+/// not count, and all else does: so a budget never allows more than in its window, and what failed is never forgotten early. Nor is it for a clock that goes back, by
+/// up to a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared {
     /// Calls in the window: in up to a second less.

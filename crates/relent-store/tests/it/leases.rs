@@ -1,6 +1,6 @@
 //! Who holds what, and for how long.
 
-use relent::{Cancel, Policy};
+use relent::{Cancel, Jitter, Policy};
 use relent_store::{Clock, Kept, Key, LeaseError, Memory, Notice, Store};
 use std::{
     sync::{Arc, Mutex},
@@ -29,6 +29,26 @@ async fn a_guard_renews_itself_and_a_waiter_follows_at_once() {
     });
     assert!(next.unwrap().fence() > first);
     assert!(begin.elapsed() < 2 * SEC, "{:?}", begin.elapsed());
+}
+
+/// A release that is heard makes those look who wait, and none of them gives up for it.
+#[tokio::test(start_paused = true)]
+async fn many_who_wait_have_it_one_after_the_other() {
+    let store = Store::new(Memory::new());
+    // Eight attempts in half a minute and more.
+    let policy = Policy::constant(5 * SEC).jitter(Jitter::None).max_attempts(8);
+    let each = |_| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let guard = store.lease(&name()).wait(policy).acquire().await.map_err(|err| err.to_string())?;
+            tokio::time::sleep(SEC / 2).await;
+            guard.release().await.map_err(|err| err.to_string())
+        })
+    };
+    let all: Vec<_> = (0..40).map(each).collect();
+    for one in all {
+        assert_eq!(one.await.unwrap().map(drop), Ok(()));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -102,10 +102,11 @@ local sum, open, open_calls, processes = {0, 0, 0, 0}, 0, 0, 0
 local there = redis.call('HGETALL', KEYS[2])
 for nth = 1, #there, 2 do
     local at = tonumber(there[nth])
-    -- Of the second that the beginning of the window cuts calls do not count, and all else does.
-    if at >= second - window and at <= second then
+    -- Of the second that the beginning of the window cuts, and of what was told before the clock went back, calls do not count, and all
+    -- else does.
+    if at >= second - window and at <= second + window then
         for column, count in ipairs(numbers(there[nth + 1])) do
-            if column > 1 or at > second - window then
+            if column > 1 or at > second - window and at <= second then
                 sum[column] = sum[column] + count
             end
         end
