@@ -8,7 +8,7 @@ use self::{
     pacing::{Pacing, SOON},
 };
 use crate::{Delta, Engine, Error, Held, Key, Nonce, Notice, Shared, SharedRate, Store, notice::heedless, race::race};
-use relent::{Breaker, BreakerState, Budget, Limit, LimitSettings, SystemTimer, Timer, Upstream, rng};
+use relent::{Breaker, BreakerState, Budget, Limit, LimitSettings, SystemTimer, Timer, Timestamp, Upstream, rng};
 use std::{
     fmt,
     ops::Deref,
@@ -151,6 +151,8 @@ struct Told {
     waiting: Counted,
     known: Shared,
     is_alone: bool,
+    /// Until when what this process may spend has been reckoned.
+    reckoned: Timestamp,
     /// What we have set the breaker to, for all.
     held: Option<Held>,
 }
@@ -293,7 +295,7 @@ impl<E: Engine> Teller<E> {
                 }
             }
             if self.tell(false).await.is_err() {
-                self.go_on_alone(every);
+                self.go_on_alone();
             }
         }
     }
@@ -351,6 +353,7 @@ impl<E: Engine> Teller<E> {
                 told.pending = None;
             }
             told.known = shared.clone();
+            told.reckoned = SystemTimer.now();
             let stops = self.sharing.stops(shared);
             let wanted = match (shared.held, stops) {
                 (Some(held), _) => Some(held),
@@ -386,12 +389,14 @@ impl<E: Engine> Teller<E> {
     }
 
     /// The share that this process had goes on to be its.
-    fn go_on_alone(&self, every: Duration) {
-        let (processes, is_first) = {
+    fn go_on_alone(&self) {
+        let now = SystemTimer.now();
+        let (processes, since, is_first) = {
             let mut told = self.told();
-            (told.known.processes.max(1) as f64, !std::mem::replace(&mut told.is_alone, true))
+            let since = now.since(std::mem::replace(&mut told.reckoned, now));
+            (told.known.processes.max(1) as f64, since, !std::mem::replace(&mut told.is_alone, true))
         };
-        let earned = f64::from(self.sharing.min_per_second) * every.as_secs_f64() / processes;
+        let earned = f64::from(self.sharing.min_per_second) * since.as_secs_f64() / processes;
         self.ledger.add(earned, (self.sharing.floor() / processes).max(1.0));
         // What all have decided together holds no longer than somebody knows that it does; a hand is not taken away.
         if self.told().known.held.is_none() {
@@ -407,7 +412,7 @@ impl<E: Engine> Teller<E> {
 mod tests {
     use super::*;
     use crate::Memory;
-    use relent::{Allowance, Outcome, Timestamp, UpstreamAnswer, Verdict};
+    use relent::{Allowance, Outcome, UpstreamAnswer, Verdict};
 
     /// What is spent until then is not in what the store says, and no less spent.
     #[tokio::test]
@@ -452,7 +457,7 @@ mod tests {
         assert!(!goes(), "three in a row have failed");
         store.listen(|_| panic!("nobody reads what is told"));
         upstream.listen(|_| panic!("nor this"));
-        teller.go_on_alone(EVERY);
+        teller.go_on_alone();
         assert!(goes(), "the store is away");
         teller.tell(false).await.unwrap();
         assert!(!goes(), "it is back, and knows");
@@ -461,7 +466,7 @@ mod tests {
         // A hand holds until it is known to have let go.
         store.engine().hold(&name, Some(Held::Open)).await.unwrap();
         teller.tell(false).await.unwrap();
-        teller.go_on_alone(EVERY);
+        teller.go_on_alone();
         assert!(!goes());
     }
 
@@ -482,6 +487,23 @@ mod tests {
             teller.tell(false).await.unwrap();
             let goes = upstream.call().ask(SystemTimer.now(), 0, Duration::ZERO) == UpstreamAnswer::Go;
             assert_eq!((spend(), goes), (0, false), "{back}");
+        }
+    }
+
+    /// However long it takes to learn that nobody answers.
+    #[tokio::test(start_paused = true)]
+    async fn who_is_alone_earns_its_share_of_the_time_that_passes() {
+        let store = Store::new(Memory::new());
+        let sharing =
+            Sharing { ratio: Some(0.0), min_per_second: 5, window: Duration::from_secs(1), ..Sharing::default() };
+        let (_, teller) = started(&store, &Key::new("bank").unwrap(), Upstream::new("bank"), sharing).await.unwrap();
+        let failed = Outcome::Failure(Verdict::Transient);
+        let spend = || (0..20).filter(|_| teller.ledger.withdraw(Timestamp::ZERO, failed, 0).is_some()).count();
+        assert_eq!(spend(), 5);
+        for (millis, earned) in [(200, 1), (2600, 5), (1000, 5), (400, 2)] {
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            teller.go_on_alone();
+            assert_eq!(spend(), earned, "{millis}");
         }
     }
 }
