@@ -76,7 +76,7 @@ pub(crate) fn of_a_file(named: &str) -> Result<String, Fault> {
 pub(crate) fn of_an_author(named: &str) -> Result<(), Fault> {
     let refused = |what: &str| {
         let fault = Fault::new(format!("store {}: {what}, and only a policy file names it", shown(named)));
-        Err(fault.hint("where that is meant, RELENT_STORE with the same URL says so, or --upstream NAME --store URL"))
+        Err(fault.hint("where that is meant, RELENT_STORE with the same URL says so; relent run takes --upstream NAME --store URL, too"))
     };
     if env::var(VARIABLE).is_ok_and(|said| said == named) {
         return Ok(());

@@ -391,7 +391,7 @@ fn a_policy_file_does_not_say_whom_to_believe() {
     let file = "[policy]\nupstream = 'bank'\n[upstream.bank]\nbudget = 'sre'\nstore = 'sqlite:state.db?owner=any'\n";
     let folder = made(Folder::new().file("p.toml", file));
     let said = "error: store sqlite:state.db?owner=any: its URL says whom to believe, and only a policy file names it\n\
-                hint: where that is meant, RELENT_STORE with the same URL says so, or --upstream NAME --store URL\n";
+                hint: where that is meant, RELENT_STORE with the same URL says so; relent run takes --upstream NAME --store URL, too\n";
     for args in [
         &["run", "--policy", "p.toml", "--", "touch", "ran"][..],
         &["http", "--policy", "p.toml", "[::1]:1"],
