@@ -87,6 +87,11 @@ fn count_fenced() {
     metrics::counter!("relent_fenced_total").increment(1);
 }
 
+/// Calls what is somebody else's. A panic is told by its hook, and takes nothing with it that has to go on, as a lease that is renewed.
+pub(crate) fn heedless(call: impl FnOnce()) {
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+}
+
 #[cfg(all(test, feature = "metrics"))]
 mod tests {
     use super::*;
@@ -126,8 +131,4 @@ mod tests {
         });
         assert_eq!((fenced.0.load(Ordering::Relaxed), notices.fenced()), (2, 2));
     }
-}
-/// Calls what is somebody else's. A panic is told by its hook, and takes nothing with it that has to go on, as a lease that is renewed.
-pub(crate) fn heedless(call: impl FnOnce()) {
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }

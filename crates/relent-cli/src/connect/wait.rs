@@ -75,8 +75,7 @@ pub(super) fn wait(
         let pause = |delay| put_off(attempt, delay);
         // Whoever was stopped, or had too much to do, wakes later than asked.
         let is_in_time = || if may_start(&call, now()) { Ok(()) } else { Err((Reason::Elapsed, None)) };
-        let admitted =
-            is_in_time().and_then(|()| admitted(&mut guard, policy, clock, &pause)).and_then(|()| is_in_time());
+        let admitted = admitted(&mut guard, policy, clock, &pause, &is_in_time).and_then(|()| is_in_time());
         if let Err((reason, remark)) = admitted {
             let refused = Failure { error: None, verdict: Verdict::Transient, decision: Decision::GiveUp(reason) };
             let (attempt, told) = (attempt - 1, guard.told(now()));
@@ -123,8 +122,10 @@ fn admitted(
     policy: &Policy,
     clock: Clock,
     pause: &dyn Fn(Duration),
+    is_in_time: &dyn Fn() -> Result<(), (Reason, Option<String>)>,
 ) -> Result<(), (Reason, Option<String>)> {
     loop {
+        is_in_time()?;
         let elapsed = clock.started.elapsed();
         let left = clock.limit.map(|limit| limit.saturating_sub(elapsed));
         match guard.ask(Timestamp::ZERO + elapsed, patience(policy, elapsed, left)) {

@@ -106,7 +106,7 @@ fn most_within(policy: &Policy, limit: Duration) -> Option<u32> {
 /// calls: where delays are cut off depends on all of them, so there is no closed form.
 fn means_within(policy: &Policy, limit: Duration) -> (f64, Duration) {
     const CALLS: u64 = 10_000;
-    const STEPS: u64 = 200_000;
+    const STEPS: u64 = 1_000_000;
     let (mut calls, mut steps, mut waited) = (0u64, 0u64, 0u128);
     while calls < CALLS && steps < STEPS {
         let seed = mix(calls);

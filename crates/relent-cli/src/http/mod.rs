@@ -118,6 +118,7 @@ fn prepare(args: &Args, began: Instant) -> Result<engine::Engine, Fault> {
     };
     let upstream = guard::upstream(described.as_ref())?;
     let sharing = upstream::sharing_of(described.as_ref(), None, limit.ends(), args.talk)?;
+    let sharing = sharing.map(|sharing| sharing.for_calls_of(policy.settings().max_elapsed));
     let file = file(args, &request.url)?;
     let goes_on = goes_on(args, &request, &recipe, file.as_deref())?;
     let ear = Ear::open().map_err(deaf)?;

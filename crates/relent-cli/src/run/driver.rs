@@ -170,10 +170,6 @@ impl Driver<'_> {
 
     fn attempts(&mut self, call: &mut Call<&Policy>, history: &mut History) -> Result<Outcome, Fault> {
         loop {
-            // Whoever was stopped, or had too much to do, wakes later than asked.
-            if !may_start(call, self.now()) {
-                return Ok(Outcome::GaveUp(Reason::Elapsed));
-            }
             if let Some(refused) = self.ask(call) {
                 return Ok(refused);
             }
@@ -248,6 +244,10 @@ impl Driver<'_> {
         let attempt = call.attempt();
         let mut is_told = false;
         loop {
+            // Whoever was stopped, or had too much to do, wakes later than asked.
+            if !may_start(call, self.now()) {
+                return Some(Outcome::GaveUp(Reason::Elapsed));
+            }
             let left = self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
             match self.guard.ask(self.now(), patience(self.policy, call.elapsed(self.now()), left)) {
                 Answer::Go => {

@@ -110,6 +110,7 @@ fn supervise(args: &Args) -> Result<ExitCode, Fault> {
     let deadline = limit.and_then(|limit| started.checked_add(limit));
     stderr::is_limited(deadline);
     let sharing = upstream::sharing_of(described.as_ref(), store, deadline, args.talk)?;
+    let sharing = sharing.map(|sharing| sharing.for_calls_of(policy.settings().max_elapsed));
     if sharing.is_some() {
         dumps::forbid();
     }

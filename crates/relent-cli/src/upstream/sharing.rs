@@ -47,6 +47,8 @@ pub(crate) struct Sharing {
     back: Option<Permit>,
     /// When the call's time is over.
     deadline: Option<Instant>,
+    /// How long a decision waits at most, where the policy gives a call little time to begin attempts in.
+    most: Duration,
     is_said: bool,
     remarks: Vec<String>,
     /// What hears that the call is to end.
@@ -146,10 +148,18 @@ impl Sharing {
             booked: None,
             back: None,
             deadline,
+            most: AT_THE_ENDS,
             is_said: false,
             remarks: Vec::new(),
             ear: Ear::default(),
         })
+    }
+
+    /// For a policy that begins attempts for so long alone.
+    #[must_use]
+    pub(crate) fn for_calls_of(mut self, max_elapsed: Option<Duration>) -> Sharing {
+        self.most = max_elapsed.map_or(AT_THE_ENDS, |most| most / PART);
+        self
     }
 
     /// With what hears that the call is to end: then no store is waited for.
@@ -176,7 +186,8 @@ impl Sharing {
         let rate = if self.booked.is_some() { Asks::Nothing } else { Asks::Permit(within) };
         let Some(shared) = self.tell(window, Told { rate, ..Told::default() }) else { return self.go() };
         let mut stand = self.rules.stand(&shared);
-        if stand == Stand::Closed
+        if !matches!(stand, Stand::Open(_))
+            && shared.held.is_none()
             && let Some(window) = self.rules.window_of_shares()
             && let Some(why) = self.tell(window, Told::default()).and_then(|longer| self.rules.too_many(&longer))
         {
@@ -273,7 +284,7 @@ impl Sharing {
         let now = Instant::now();
         let patience = if self.seq == 0 { AT_THE_ENDS } else { PATIENCE };
         let part = self.deadline.map(|deadline| deadline.saturating_duration_since(now) / PART);
-        self.tell_until(now + part.map_or(patience, |part| part.min(patience)), window, told)
+        self.tell_until(now + part.map_or(patience, |part| part.min(patience)).min(self.most), window, told)
     }
 
     fn tell_until(&mut self, until: Instant, window: Duration, told: Told) -> Option<Shared> {
@@ -519,6 +530,13 @@ mod tests {
         assert!(matches!(start().ask(true, Duration::ZERO), Leave::No(Reason::Open, _)));
         thread::sleep(Duration::from_millis(2100));
         assert!(matches!(start().ask(true, Duration::ZERO), Leave::No(Reason::Open, _)), "they count for a minute");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let hold = async {
+            let store = Store::open(&url).await.unwrap();
+            store.hold(&Key::new("bank").unwrap(), Some(relent_store::Held::Closed)).await.unwrap();
+        };
+        runtime.block_on(hold);
+        assert_eq!(start().ask(true, Duration::ZERO), Leave::Go, "a hand wins");
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn a_later_attempt_that_is_put_off_is_told_of() {
 fn nothing_starts_after_the_time_for_it_whoever_was_stopped_meanwhile() {
     let folder = Folder::new();
     let begin = |command: &&[&'static str]| {
-        let policy = "--curve constant --base 200ms --jitter none --max-attempts 9 --max-elapsed 400ms";
+        let policy = "--curve constant --base 500ms --jitter none --max-attempts 9 --max-elapsed 800ms";
         let flags: Vec<&str> = policy.split(' ').collect();
         let args = [&command[..1], &flags, &command[1..]].concat();
         let mut relent = folder.command(&args).stderr(Stdio::piped()).spawn().expect("the binary was built");
@@ -90,10 +90,10 @@ fn nothing_starts_after_the_time_for_it_whoever_was_stopped_meanwhile() {
         (relent, said, line, send)
     };
     let stopped: Vec<_> = CALLS.iter().map(begin).collect();
-    thread::sleep(Duration::from_millis(500));
+    thread::sleep(Duration::from_millis(900));
     for (mut relent, said, line, send) in stopped {
         send(Signal::SIGCONT);
-        assert!(line.contains("next in 200ms"), "{line}");
+        assert!(line.contains("next in 500ms"), "{line}");
         let rest: Vec<String> = said.lines().map(|line| line.expect("it is text")).collect();
         let end = |line: &String| line.contains("gave up after 1 attempt in ") && line.contains(": out of time");
         assert!(rest.first().is_some_and(end), "{line}{rest:?}");

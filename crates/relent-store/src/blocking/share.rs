@@ -92,5 +92,6 @@ impl<E: NoRuntime> fmt::Debug for BlockingShared<E> {
 impl<E: NoRuntime> Drop for BlockingShared<E> {
     fn drop(&mut self) {
         self.over.cancel();
+        self.teller.let_go();
     }
 }

@@ -159,7 +159,7 @@ struct Told {
 
 impl<E: Engine> Store<E> {
     /// Shares an upstream's budget, breaker and rate with all processes that give it this name in this store. `upstream` has what
-    /// this process has of its own: a breaker, which votes, a limit of what is in flight, a hedge. Its budget is replaced by the
+    /// this process has of its own: a breaker, which votes (without one it gets one that never opens by itself), a limit of what is in flight, a hedge. Its budget is replaced by the
     /// shared one; a [rate](Limit::rate) is that of all together, [unless](Sharing::rate) it is not to be shared.
     ///
     /// What is counted is told on the tokio runtime this is called on. A few words of memory stay for each upstream that is shared,
@@ -347,20 +347,22 @@ impl<E: Engine> Teller<E> {
     }
 
     fn learn(&self, delta: &Delta, shared: &Shared) {
-        let (was_alone, before, waiting) = {
+        let (was_alone, before, untold) = {
             let mut told = self.told();
             if told.pending.as_ref().is_some_and(|pending| pending.seq == delta.seq) {
                 told.pending = None;
             }
             told.known = shared.clone();
             told.reckoned = SystemTimer.now();
+            let pending = told.pending.as_ref().map_or(0, |pending| pending.retries);
+            let untold = told.waiting.retries.saturating_add(pending);
             let stops = self.sharing.stops(shared);
             let wanted = match (shared.held, stops) {
                 (Some(held), _) => Some(held),
                 (None, true) => Some(Held::Open),
                 (None, false) => None,
             };
-            (std::mem::take(&mut told.is_alone), std::mem::replace(&mut told.held, wanted), told.waiting.retries)
+            (std::mem::take(&mut told.is_alone), std::mem::replace(&mut told.held, wanted), untold)
         };
         // Whose own breaker is open goes on by itself: its probes are how all learn that it is over.
         let (after, is_own) = (self.told().held, delta.is_open && shared.held.is_none());
@@ -372,7 +374,7 @@ impl<E: Engine> Teller<E> {
             (_, None) => heedless(|| _ = self.upstream.release()),
         }
         // The store does not know what was spent while it was asked.
-        self.ledger.set(self.sharing.share(shared) - waiting.saturating_add(self.ledger.spent()) as f64);
+        self.ledger.set(self.sharing.share(shared) - untold.saturating_add(self.ledger.spent()) as f64);
         if let Some(pacing) = self.pacing {
             pacing.learn(SystemTimer.now(), shared.booked, shared.processes);
         }
@@ -382,7 +384,7 @@ impl<E: Engine> Teller<E> {
     }
 
     /// Nobody holds the breaker any more, for all.
-    fn let_go(&self) {
+    pub(crate) fn let_go(&self) {
         if self.told().held.take().is_some() {
             heedless(|| _ = self.upstream.release());
         }

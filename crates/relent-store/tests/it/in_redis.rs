@@ -4,10 +4,11 @@ use crate::{
     any_server::{self, Kept},
     servers::{RedisServer, free_port},
 };
-use relent::Policy;
+use relent::{Policy, Upstream};
 use relent_store::{
-    Abandon, Any, Begin, Claim, Engine, ErrorKind, Fence, Fingerprint, Key, Kind, LeaseError, Listed, MAX_VALUE, Nonce,
-    OnUnknown, Owner, RecordState, Scope, Started, Store, Stored, Version, conformance, in_redis::Redis,
+    Abandon, Any, Begin, Claim, Engine, ErrorKind, Fence, Fingerprint, Held, Key, Kind, LeaseError, Listed, MAX_VALUE,
+    Nonce, OnUnknown, Owner, RecordState, Scope, Sharing, Started, Store, Stored, Version, conformance,
+    in_redis::Redis,
 };
 use std::{
     collections::BTreeMap,
@@ -119,6 +120,20 @@ async fn redis_lists_names_without_values() {
 }
 
 /// Leases and records of each kind are listed as they are, and what is only remembered is not.
+/// What a hand holds is held over a weekend, and what is owed for a permit a day is owed tomorrow.
+#[tokio::test]
+async fn what_redis_knows_of_an_upstream_outlives_the_day() {
+    let server = RedisServer::start(&[]);
+    let store = Store::open(&server.url()).await.unwrap();
+    let bank = store.share(&Key::new("bank").unwrap(), Upstream::new("bank"), Sharing::default()).await.unwrap();
+    store.hold(&Key::new("bank").unwrap(), Some(Held::Open)).await.unwrap();
+    bank.merge().await.unwrap();
+    let keys = said(&server, &["KEYS", "*"]);
+    let held = keys.lines().find(|key| said(&server, &["HGET", key, "held"]).trim() == "open").expect("it is held");
+    let left: u64 = said(&server, &["PTTL", held]).trim().parse().expect("a number");
+    assert!(left > 366 * 24 * 3600 * 1000, "{held}: {left} ms");
+}
+
 #[tokio::test]
 async fn what_is_packed_in_redis_is_listed() {
     let server = RedisServer::start(&["--appendfsync", "no"]);

@@ -130,6 +130,8 @@ fn what_is_given_back_without_a_guard_is_nobody_elses() {
     limit.give_back(at(100));
     assert_eq!(limit.book(at(20), SEC), Some(80 * MS));
     assert_eq!(limit.book(at(20), SEC), Some(380 * MS));
+    [100, 300, 200].into_iter().for_each(|due| limit.give_back(at(due)));
+    assert_eq!([(); 4].map(|()| limit.book(at(20), SEC)), [80, 180, 280, 480].map(|millis| Some(millis * MS)));
 
     let limit = Limit::rate(10).burst(3);
     assert_eq!([(); 4].map(|()| limit.acquire(at(0)) == LimitAnswer::Granted), [true, true, true, false]);

@@ -66,6 +66,8 @@ if is_new then
     for _, key in ipairs(KEYS) do
         keep(key, 86400000)
     end
+    -- What a hand holds, and what is owed for permits, is longer than what was counted: 400 days.
+    keep(KEYS[1], 34560000000)
 end
 
 -- The same as `Pace::book` of the other engines.
@@ -93,7 +95,7 @@ if ARGV[13] then
             local taken = (tonumber(redis.call('HGET', KEYS[4], text(second)) or '') or 0) + booked - back
             redis.call('HSET', KEYS[4], text(second), text(math.max(0, taken)))
         end
-        keep(KEYS[1], 86400000)
+        keep(KEYS[1], 34560000000)
         keep(KEYS[4], 86400000)
     end
 end

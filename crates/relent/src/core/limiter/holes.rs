@@ -2,8 +2,11 @@
 
 use crate::core::{cells::Cells, word::Word};
 
-/// How many times 64 permits are looked after, from the next on. Of a line that is longer, those that come later lapse.
-const BLOCKS: usize = 4;
+/// How many times 64 permits are looked after, from that of the next on. Of a line that is longer, those that come later lapse.
+const BLOCKS: usize = 5;
+
+/// How many permits are looked after in any case, from the next on.
+pub(super) const REACH: u64 = 64 * (BLOCKS as u64 - 1);
 
 /// Which permits are free, by their numbers: which block of 64 is the first that is looked after, and a bit for each permit of it
 /// and of those that follow.
@@ -98,18 +101,18 @@ mod tests {
     #[test]
     fn what_has_lapsed_and_what_is_too_far_ahead_is_free_for_nobody() {
         let holes = Holes::new();
-        // 640 to 703 is the first block, and the fourth ends with 895.
-        for number in [639, 640, 895, 896, u64::MAX / 64 * 64 - 1] {
+        // 640 to 703 is the first block, and the fifth ends with 959.
+        for number in [639, 640, 959, 960, u64::MAX / 64 * 64 - 1] {
             holes.put(number, 640);
         }
         assert_eq!(holes.count(0, u64::MAX), 2);
-        assert_eq!(holes.take(641, u64::MAX, Some(u64::MAX)), Some(895));
-        assert_eq!(holes.take(896, u64::MAX, None), None);
-        holes.put(890, 880);
-        assert_eq!((holes.take(891, u64::MAX, None), holes.take(885, u64::MAX, None)), (None, None), "it has lapsed");
+        assert_eq!(holes.take(641, u64::MAX, Some(u64::MAX)), Some(959));
+        assert_eq!(holes.take(960, u64::MAX, None), None);
+        holes.put(970, 965);
+        assert_eq!((holes.take(971, u64::MAX, None), holes.take(967, u64::MAX, None)), (None, None), "it has lapsed");
         // A number that has the same place is not taken for one of before.
-        holes.put(895, 700);
-        holes.put(895 + 256, 895 + 100);
+        holes.put(1000, 700);
+        holes.put(1000 + 320, 1000 + 100);
         assert_eq!(holes.count(0, u64::MAX), 1);
         holes.clear();
         assert_eq!(holes.count(0, u64::MAX), 0);

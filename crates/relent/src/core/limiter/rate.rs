@@ -1,10 +1,14 @@
-//! A rate, by the generic cell rate algorithm: one atomic word, the time at which the next permit is due.
+//! A rate, by the generic cell rate algorithm: one atomic word, the time at which the next permit is due, and beside it those before that are
+//! free again.
 //!
 //! Source: ITU-T I.371, "GCRA"; the "virtual scheduling" form. governor is the crate known for it. Here the word is
 //! the caller's own time, so a paused or a simulated clock paces as the real one does, and a burst of 1 really paces:
 //! nothing is admitted on top of it, neither at first nor after idle hours.
 
-use super::{answer::LimitAnswer, holes::Holes};
+use super::{
+    answer::LimitAnswer,
+    holes::{self, Holes},
+};
 use crate::core::{time::Timestamp, word::Word};
 use core::time::Duration;
 
@@ -111,7 +115,8 @@ impl Rate {
     pub(super) fn give_back_one(&self, used: Timestamp) {
         let mine = used.as_nanos();
         if self.ahead == 0 || self.due.get() == mine.saturating_add(self.gap) {
-            self.give_back(mine, used);
+            // What time it is now is not said: no later than that, and others may be free before it.
+            self.give_back(mine, Timestamp::from_nanos(mine.saturating_sub(self.gap.saturating_mul(holes::REACH))));
         }
     }
 
