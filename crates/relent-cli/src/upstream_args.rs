@@ -207,6 +207,6 @@ requests with an --idempotency-key.
 One relent run is one process, and shares none of it with others: its budget bounds its own retries.
 With store = \"sqlite:FILE\" beside it, which relent store migrate makes, or --upstream NAME
 --store URL, all processes share budget, breaker and rate, as long as the store answers each of
-them within a second: hundreds that begin in one moment are for Redis or Postgres.
+them in time: hundreds that begin in one moment are for Redis or Postgres.
 relent upstream shows what they know, relent explain what an upstream allows.
 ";

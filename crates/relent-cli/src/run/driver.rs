@@ -249,10 +249,11 @@ impl Driver<'_> {
                 return Some(Outcome::GaveUp(Reason::Elapsed));
             }
             let left = self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            match self.guard.ask(self.now(), patience(self.policy, call.elapsed(self.now()), left)) {
+            let answer = self.guard.ask(self.now(), patience(self.policy, call.elapsed(self.now()), left));
+            self.say_of_upstream();
+            match answer {
                 Answer::Go => {
                     self.guard.starts(self.now());
-                    self.say_of_upstream();
                     // A store was asked, perhaps, and took its time; nothing starts after a signal.
                     return self.signals.ending().map(Outcome::Interrupted);
                 }
@@ -266,7 +267,6 @@ impl Driver<'_> {
                     }
                 }
                 Answer::No(reason, why) => {
-                    self.say_of_upstream();
                     self.narrator.remark(why);
                     return Some(Outcome::GaveUp(reason));
                 }

@@ -23,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// No more of the call's time than this part of what is left, so that there is some for the call itself.
 const PART: u32 = 3;
 
+/// A store that is well has answered by then.
+const AT_LEAST: Duration = Duration::from_millis(100);
+
 /// How long a store that was away is not asked.
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 
@@ -47,7 +50,7 @@ pub(crate) struct Sharing {
     back: Option<Permit>,
     /// When the call's time is over.
     deadline: Option<Instant>,
-    /// How long a decision waits at most, where the policy gives a call little time to begin attempts in.
+    /// How long a question waits at most, where the policy gives a call little time to begin attempts in.
     most: Duration,
     is_said: bool,
     remarks: Vec<String>,
@@ -158,7 +161,7 @@ impl Sharing {
     /// For a policy that begins attempts for so long alone.
     #[must_use]
     pub(crate) fn for_calls_of(mut self, max_elapsed: Option<Duration>) -> Sharing {
-        self.most = max_elapsed.map_or(AT_THE_ENDS, |most| most / PART);
+        self.most = max_elapsed.map_or(AT_THE_ENDS, |most| (most / PART).max(AT_LEAST));
         self
     }
 
@@ -537,6 +540,14 @@ mod tests {
         };
         runtime.block_on(hold);
         assert_eq!(start().ask(true, Duration::ZERO), Leave::Go, "a hand wins");
+        // Nor is it tried whether it is well as long as they count.
+        draft.set("breaker", "consecutive=3,failures=3,window=60s,open_for=1s").unwrap();
+        runtime.block_on(async {
+            let store = Store::open(&url).await.unwrap();
+            store.hold(&Key::new("bank").unwrap(), None).await.unwrap();
+        });
+        let mut process = Sharing::start(url, Key::new("bank").unwrap(), Rules::of(&draft.settings()), None).unwrap();
+        assert!(matches!(process.ask(true, Duration::ZERO), Leave::No(Reason::Open, _)));
     }
 
     #[test]

@@ -34,6 +34,8 @@ impl<E: NoRuntime> Store<E> {
             let (teller, over) = (teller.clone(), over.clone());
             move || {
                 wait(race(pin!(teller.run()), pin!(over.cancelled())));
+                // What was under way may have heard that all hold it.
+                teller.let_go();
             }
         });
         thread.map_err(|_| Error::new(ErrorKind::Unavailable, "no thread can be started"))?;

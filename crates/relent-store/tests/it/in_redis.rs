@@ -4,7 +4,7 @@ use crate::{
     any_server::{self, Kept},
     servers::{RedisServer, free_port},
 };
-use relent::{Policy, Upstream};
+use relent::{Limit, Policy, Upstream};
 use relent_store::{
     Abandon, Any, Begin, Claim, Engine, ErrorKind, Fence, Fingerprint, Held, Key, Kind, LeaseError, Listed, MAX_VALUE,
     Nonce, OnUnknown, Owner, RecordState, Scope, Sharing, Started, Store, Stored, Version, conformance,
@@ -119,13 +119,13 @@ async fn redis_lists_names_without_values() {
     assert!(!format!("{listed:?}").contains("secret"));
 }
 
-/// Leases and records of each kind are listed as they are, and what is only remembered is not.
 /// What a hand holds is held over a weekend, and what is owed for a permit a day is owed tomorrow.
 #[tokio::test]
 async fn what_redis_knows_of_an_upstream_outlives_the_day() {
     let server = RedisServer::start(&[]);
     let store = Store::open(&server.url()).await.unwrap();
-    let bank = store.share(&Key::new("bank").unwrap(), Upstream::new("bank"), Sharing::default()).await.unwrap();
+    let daily = Upstream::new("bank").limit(Limit::rate(1).per(Duration::from_secs(24 * 3600)));
+    let bank = store.share(&Key::new("bank").unwrap(), daily, Sharing::default()).await.unwrap();
     store.hold(&Key::new("bank").unwrap(), Some(Held::Open)).await.unwrap();
     bank.merge().await.unwrap();
     let keys = said(&server, &["KEYS", "*"]);
@@ -134,6 +134,7 @@ async fn what_redis_knows_of_an_upstream_outlives_the_day() {
     assert!(left > 366 * 24 * 3600 * 1000, "{held}: {left} ms");
 }
 
+/// Leases and records of each kind are listed as they are, and what is only remembered is not.
 #[tokio::test]
 async fn what_is_packed_in_redis_is_listed() {
     let server = RedisServer::start(&["--appendfsync", "no"]);

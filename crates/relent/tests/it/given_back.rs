@@ -132,6 +132,11 @@ fn what_is_given_back_without_a_guard_is_nobody_elses() {
     assert_eq!(limit.book(at(20), SEC), Some(380 * MS));
     [100, 300, 200].into_iter().for_each(|due| limit.give_back(at(due)));
     assert_eq!([(); 4].map(|()| limit.book(at(20), SEC)), [80, 180, 280, 480].map(|millis| Some(millis * MS)));
+    // One that is too far ahead lapses, and takes nothing with it.
+    (0..500).for_each(|_| assert!(limit.book(at(20), 90 * SEC).is_some()));
+    [1_000, 45_000, 30_000].into_iter().for_each(|due| limit.give_back(at(due)));
+    let booked = [(); 3].map(|()| limit.book(at(20), 90 * SEC).unwrap().as_millis());
+    assert_eq!(booked, [980, 29_980, 50_580]);
 
     let limit = Limit::rate(10).burst(3);
     assert_eq!([(); 4].map(|()| limit.acquire(at(0)) == LimitAnswer::Granted), [true, true, true, false]);

@@ -5,9 +5,6 @@ use crate::core::{cells::Cells, word::Word};
 /// How many times 64 permits are looked after, from that of the next on. Of a line that is longer, those that come later lapse.
 const BLOCKS: usize = 5;
 
-/// How many permits are looked after in any case, from the next on.
-pub(super) const REACH: u64 = 64 * (BLOCKS as u64 - 1);
-
 /// Which permits are free, by their numbers: which block of 64 is the first that is looked after, and a bit for each permit of it
 /// and of those that follow.
 #[derive(Debug)]
@@ -18,11 +15,14 @@ impl Holes {
         Holes(Cells::new())
     }
 
-    /// This one is free, if that can be kept. What stands before `now` has lapsed.
+    /// This one is free, if that can be kept. What stands before `now` has lapsed, and makes room.
     pub(super) fn put(&self, number: u64, now: u64) {
         self.0.with(|[first, blocks @ ..]| {
-            forget(first, blocks, now);
-            if (*first..*first + BLOCKS as u64).contains(&(number / 64)) {
+            let is_within_reach = |first: u64| (first..first + BLOCKS as u64).contains(&(number / 64));
+            if !is_within_reach(*first) {
+                forget(first, blocks, now);
+            }
+            if is_within_reach(*first) {
                 blocks[place(number / 64)] |= 1 << (number % 64);
             }
         });
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!((holes.take(971, u64::MAX, None), holes.take(967, u64::MAX, None)), (None, None), "it has lapsed");
         // A number that has the same place is not taken for one of before.
         holes.put(1000, 700);
-        holes.put(1000 + 320, 1000 + 100);
+        holes.put(1000 + 321, 1000 + 100);
         assert_eq!(holes.count(0, u64::MAX), 1);
         holes.clear();
         assert_eq!(holes.count(0, u64::MAX), 0);

@@ -5,10 +5,7 @@
 //! the caller's own time, so a paused or a simulated clock paces as the real one does, and a burst of 1 really paces:
 //! nothing is admitted on top of it, neither at first nor after idle hours.
 
-use super::{
-    answer::LimitAnswer,
-    holes::{self, Holes},
-};
+use super::{answer::LimitAnswer, holes::Holes};
 use crate::core::{time::Timestamp, word::Word};
 use core::time::Duration;
 
@@ -115,8 +112,8 @@ impl Rate {
     pub(super) fn give_back_one(&self, used: Timestamp) {
         let mine = used.as_nanos();
         if self.ahead == 0 || self.due.get() == mine.saturating_add(self.gap) {
-            // What time it is now is not said: no later than that, and others may be free before it.
-            self.give_back(mine, Timestamp::from_nanos(mine.saturating_sub(self.gap.saturating_mul(holes::REACH))));
+            // What time it is now is not said, so nothing is known to have lapsed.
+            self.give_back(mine, Timestamp::ZERO);
         }
     }
 
