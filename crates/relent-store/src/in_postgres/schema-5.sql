@@ -1,5 +1,5 @@
 -- Version 5: a window is never shorter than it is said to be. Of the second that its beginning cuts, and of what was told before the clock
--- went back, retries and ends of attempts count, calls do not. What somebody told whose clock was far ahead is no vote. What version 4 has stays as it is.
+-- went back, retries and ends of attempts count, calls do not. What somebody told whose clock was far ahead is no vote. The tables of version 4 stay as they are.
 UPDATE relent_meta SET version = 5;
 
 CREATE OR REPLACE FUNCTION relent_shared(
