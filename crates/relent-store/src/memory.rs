@@ -198,7 +198,7 @@ impl State {
             }
             Kind::Upstreams => {
                 let all = self.upstreams.iter().take(most);
-                all.map(|(name, rows)| Listed::Upstream { name: name.clone(), shared: rows.shared(now.time, 10) })
+                all.map(|(name, rows)| Listed::Upstream { name: name.clone(), shared: rows.shared(now.time, None, 10) })
                     .collect()
             }
         }

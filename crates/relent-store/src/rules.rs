@@ -307,6 +307,7 @@ pub(crate) struct Process {
     pub(crate) is_open: bool,
     /// Its calls, those of long ago forgotten little by little.
     pub(crate) calls: u64,
+    pub(crate) reserves: u64,
 }
 
 impl Process {
@@ -317,8 +318,17 @@ impl Process {
             let gone = millis(now.since(old.seen)).min(window);
             (u128::from(old.calls) * u128::from(window - gone) / u128::from(window)) as u64
         });
-        Process { seq: delta.seq, seen: now, is_open: delta.is_open, calls: kept.saturating_add(delta.calls) }
+        let (calls, reserves) = (kept.saturating_add(delta.calls), reserves(delta));
+        Process { seq: delta.seq, seen: now, is_open: delta.is_open, calls, reserves }
     }
+}
+
+/// A retry, in the parts in which what is reserved of a budget is counted.
+pub(crate) const RETRY: u64 = 1_000_000;
+
+/// So that nobody's sum is too large.
+pub(crate) fn reserves(delta: &Delta) -> u64 {
+    delta.reserves.min(1_000_000 * RETRY)
 }
 
 /// In whole seconds, 1 to 3600.
@@ -364,7 +374,7 @@ impl UpstreamRows {
         }
         let booked = self.book(now, delta, is_new);
         self.forget(now);
-        Shared { booked, ..self.shared(now, window(delta)) }
+        Shared { booked, ..self.shared(now, Some(delta.process), window(delta)) }
     }
 
     fn book(&mut self, now: Time, delta: &Delta, is_new: bool) -> Booked {
@@ -384,7 +394,8 @@ impl UpstreamRows {
         self.processes.retain(|_, process| process.seen.0 >= hour);
     }
 
-    pub(crate) fn shared(&self, now: Time, window: u64) -> Shared {
+    /// What `asks` does not know by itself.
+    pub(crate) fn shared(&self, now: Time, asks: Option<Nonce>, window: u64) -> Shared {
         let second = now.0 / 1000;
         let first = (second + 1).saturating_sub(window);
         let rate = self.rate.map(|(rate, _)| rate);
@@ -402,8 +413,11 @@ impl UpstreamRows {
         }
         // What somebody told whose clock was far ahead counts no longer than what it told now would.
         let recent = now.0.saturating_sub(window * 1000)..=now.0.saturating_add(window * 1000);
-        for process in self.processes.values().filter(|process| recent.contains(&process.seen.0)) {
+        for (nonce, process) in self.processes.iter().filter(|(_, process)| recent.contains(&process.seen.0)) {
             shared.processes += 1;
+            if Some(*nonce) != asks {
+                shared.reserved += process.reserves;
+            }
             if process.is_open {
                 shared.open += 1;
                 shared.open_calls = shared.open_calls.saturating_add(process.calls);

@@ -315,6 +315,8 @@ impl Sharing {
             is_open,
             // A process that ends with an open breaker keeps its vote for the window: it saw what it saw.
             is_last: false,
+            // Each retry is asked for.
+            reserves: 0,
             booking,
         };
         // A thread that is gone answers nothing.

@@ -9,6 +9,7 @@ pub(super) fn rules<E: Engine>(engine: &E) -> Vec<(&'static str, Case<'_>)> {
         ("a key is seen for the first time once", Box::pin(first_time(engine))),
         ("what processes saw is added up once", Box::pin(merged(engine))),
         ("failures in a row are those of all", Box::pin(in_a_row(engine))),
+        ("what others may spend is told, and none of one's own", Box::pin(reserved(engine))),
         ("open breakers are counted, and those who leave are not", Box::pin(votes(engine))),
         ("a rate is one for all", Box::pin(rate(engine))),
         ("what is held by hand is held for all", Box::pin(held(engine))),
@@ -42,6 +43,7 @@ fn delta(upstream: &Key, process: Nonce, seq: u64) -> Delta {
         failures: 0,
         run: 0,
         is_open: false,
+        reserves: 0,
         is_last: false,
         booking: None,
     }
@@ -71,6 +73,25 @@ async fn in_a_row<E: Engine>(engine: &E) -> Result<(), String> {
     let mixed = Delta { successes: 1, failures: 4, run: 1, ..delta(&name, one, 2) };
     same("after a success and one more", run(mixed).await?, 1)?;
     same("after nothing", run(delta(&name, two, 2)).await?, 1)
+}
+
+async fn reserved<E: Engine>(engine: &E) -> Result<(), String> {
+    let (name, one, two) = (name("reserved"), Nonce::random(), Nonce::random());
+    let tell = async |delta: Delta| engine.merge(&delta).await.must("merge").map(|shared| shared.reserved);
+    let first = Delta { reserves: 2_500_000, ..delta(&name, one, 1) };
+    same("what others have reserved, for the first", tell(first.clone()).await?, 0)?;
+    same("for another", tell(delta(&name, two, 1)).await?, 2_500_000)?;
+    let more = Delta { reserves: 3, ..delta(&name, two, 2) };
+    same("for who reserves, too", tell(more).await?, 2_500_000)?;
+    same("for the first, told again", tell(first).await?, 3)?;
+    same("for the first, then", tell(Delta { reserves: u64::MAX, ..delta(&name, one, 2) }).await?, 3)?;
+    same(
+        "no more than a million retries",
+        tell(Delta { reserves: 3, ..delta(&name, two, 3) }).await?,
+        1_000_000_000_000,
+    )?;
+    tell(Delta { reserves: 5, is_last: true, ..delta(&name, one, 3) }).await?;
+    same("when one has left", tell(delta(&name, two, 4)).await?, 0)
 }
 
 async fn votes<E: Engine>(engine: &E) -> Result<(), String> {

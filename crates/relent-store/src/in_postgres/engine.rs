@@ -152,16 +152,18 @@ impl Engine for Postgres {
         });
         let booking: [Option<i64>; 6] = booking.map_or([None; 6], |numbers| numbers.map(Some));
         params.extend(booking.iter().map(|number| (number as &(dyn ToSql + Sync), Type::INT8)));
+        let reserves = signed(rules::reserves(delta));
+        params.push((&reserves, Type::INT8));
         let sql =
-            "SELECT * FROM relent_merge_and_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
-            $16, $17)";
+            "SELECT * FROM relent_merge_and_reserve($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+            $16, $17, $18)";
         let row = self.row(sql, &params).await?;
         let small = |column| u32::try_from(unsigned(&row, column)?).map_err(|_| fault::nonsense());
         let booked =
             Booked { permits: small(13)?, at_once: small(14)?, wait: Duration::from_nanos(unsigned(&row, 15)?) };
         let booked =
             asked.map_or(Some(Booked::default()), |asked| asked.granted(booked)).ok_or_else(fault::nonsense)?;
-        Ok(Shared { booked, ..shared(&row, 0)? })
+        Ok(Shared { booked, reserved: unsigned(&row, 16)?, ..shared(&row, 0)? })
     }
 
     async fn hold(&self, upstream: &Key, held: Option<Held>) -> Result<(), Error> {

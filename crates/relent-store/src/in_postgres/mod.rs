@@ -38,12 +38,13 @@ use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, 
 use std::{fmt, sync::Arc, time::Duration};
 
 /// What each version adds to the one before; the first to an empty database. Only ever added to.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("schema-1.sql"),
     include_str!("schema-2.sql"),
     include_str!("schema-3.sql"),
     include_str!("schema-4.sql"),
     include_str!("schema-5.sql"),
+    include_str!("schema-6.sql"),
 ];
 
 /// The version of the tables that this build makes and reads.

@@ -53,6 +53,7 @@ pub(super) fn shared(row: &Row, first: usize) -> Result<Shared, Error> {
         processes: unsigned(row, first + 5)?,
         open: unsigned(row, first + 6)?,
         open_calls: unsigned(row, first + 7)?,
+        reserved: 0,
         held: held.map(|is_open| if is_open { Held::Open } else { Held::Closed }),
         now: Time(unsigned(row, first + 9)?),
         rate,

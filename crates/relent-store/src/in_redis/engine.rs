@@ -76,6 +76,7 @@ impl Redis {
         for flag in [delta.is_open, delta.is_last, is_question] {
             script.arg(u8::from(flag));
         }
+        script.arg(rules::reserves(delta));
         let asked = delta.booking.as_ref().map(Asked::of);
         if let Some(Asked { gap, burst, ahead, permits, within, back }) = asked {
             script.arg(gap).arg(burst).arg(ahead).arg(permits).arg(within).arg(back);
@@ -103,6 +104,7 @@ impl Redis {
             processes: field(5)?,
             open: field(6)?,
             open_calls: field(7)?,
+            reserved: field(16)?,
             held,
             rate,
             permits: field(12)?,

@@ -88,6 +88,7 @@ impl Redis {
                     failures: 0,
                     run: 0,
                     is_open: false,
+                    reserves: 0,
                     is_last: false,
                     booking: None,
                 };

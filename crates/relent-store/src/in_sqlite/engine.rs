@@ -239,7 +239,7 @@ impl Tx<'_> {
             Kind::Upstreams => {
                 let upstreams = self.all(&names.list_upstreams, [most], |row| key(row, 0))?;
                 let listed = upstreams.into_iter().map(|name| {
-                    let shared = self.shared(names, &name, 10)?;
+                    let shared = self.shared(names, &name, None, 10)?;
                     Ok(Listed::Upstream { name, shared })
                 });
                 listed.collect()

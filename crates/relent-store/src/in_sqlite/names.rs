@@ -48,13 +48,14 @@ statements! {
     put_value: "INSERT OR REPLACE INTO relent_value (key, version, nonce, written, value) VALUES (?, ?, ?, ?, ?)",
     get_seen: "SELECT nonce, from_ms, expires FROM relent_seen WHERE scope = ? AND key = ?",
     put_seen: "INSERT OR REPLACE INTO relent_seen (scope, key, nonce, from_ms, expires) VALUES (?, ?, ?, ?, ?)",
-    get_process: "SELECT seq, seen, is_open, calls FROM relent_upstream_process WHERE name = ? AND process = ?",
-    put_process: "INSERT OR REPLACE INTO relent_upstream_process (name, process, seq, seen, is_open, calls)
-        VALUES (?, ?, ?, ?, ?, ?)",
+    get_process: "SELECT seq, seen, is_open, calls, reserves FROM relent_upstream_process WHERE name = ? AND process = ?",
+    put_process: "INSERT OR REPLACE INTO relent_upstream_process (name, process, seq, seen, is_open, calls, reserves)
+        VALUES (?, ?, ?, ?, ?, ?, ?)",
     del_process: "DELETE FROM relent_upstream_process WHERE name = ? AND process = ?",
     old_processes: "DELETE FROM relent_upstream_process WHERE name = ? AND seen < ?",
-    sum_processes: "SELECT COUNT(*), IFNULL(SUM(is_open), 0), IFNULL(SUM(is_open * calls), 0)
-        FROM relent_upstream_process WHERE name = ? AND seen BETWEEN ? AND ?",
+    sum_processes: "SELECT COUNT(*), IFNULL(SUM(is_open), 0), IFNULL(SUM(is_open * calls), 0),
+        IFNULL(SUM(CASE WHEN process <> ?4 THEN reserves END), 0)
+        FROM relent_upstream_process WHERE name = ?1 AND seen BETWEEN ?2 AND ?3",
     add_second: "INSERT INTO relent_upstream_second (name, second, calls, retries, successes, failures)
         VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, second) DO UPDATE SET calls = calls + excluded.calls,
         retries = retries + excluded.retries, successes = successes + excluded.successes,

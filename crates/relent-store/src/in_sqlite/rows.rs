@@ -96,7 +96,8 @@ impl Tx<'_> {
     pub(super) fn merge(&self, names: &Names, delta: &Delta) -> Result<Shared, Error> {
         let (name, process, now) = (delta.upstream.as_bytes(), delta.process.0, self.now.time);
         let old = self.one(&names.get_process, params![name, process], |row| {
-            Ok(Process { seq: unsigned(row, 0)?, seen: time(row, 1)?, is_open: row.get(2)?, calls: unsigned(row, 3)? })
+            let (seq, calls, reserves) = (unsigned(row, 0)?, unsigned(row, 3)?, unsigned(row, 4)?);
+            Ok(Process { seq, seen: time(row, 1)?, is_open: row.get(2)?, calls, reserves })
         })?;
         let is_new = old.is_none_or(|old| old.seq < delta.seq);
         if is_new {
@@ -109,16 +110,16 @@ impl Tx<'_> {
             if delta.is_last {
                 self.write(&names.del_process, params![name, process])?;
             } else {
-                let Process { seq, seen, is_open, calls } = Process::told(old, now, delta);
-                let (seq, seen, calls) = (signed(seq), signed(seen.0), signed(calls));
-                self.write(&names.put_process, params![name, process, seq, seen, is_open, calls])?;
+                let Process { seq, seen, is_open, calls, reserves } = Process::told(old, now, delta);
+                let (seq, seen, calls, reserves) = (signed(seq), signed(seen.0), signed(calls), signed(reserves));
+                self.write(&names.put_process, params![name, process, seq, seen, is_open, calls, reserves])?;
             }
         }
         let hour = now.0.saturating_sub(3_600_000);
         self.write(&names.old_seconds, params![name, signed(hour / 1000)])?;
         self.write(&names.old_processes, params![name, signed(hour)])?;
         let booked = self.book(names, delta, is_new)?;
-        Ok(Shared { booked, ..self.shared(names, &delta.upstream, rules::window(delta))? })
+        Ok(Shared { booked, ..self.shared(names, &delta.upstream, Some(delta.process), rules::window(delta))? })
     }
 
     fn book(&self, names: &Names, delta: &Delta, is_new: bool) -> Result<Booked, Error> {
@@ -138,7 +139,14 @@ impl Tx<'_> {
         Ok(booked)
     }
 
-    pub(super) fn shared(&self, names: &Names, upstream: &Key, window: u64) -> Result<Shared, Error> {
+    /// What `asks` does not know by itself.
+    pub(super) fn shared(
+        &self,
+        names: &Names,
+        upstream: &Key,
+        asks: Option<Nonce>,
+        window: u64,
+    ) -> Result<Shared, Error> {
         let (name, now) = (upstream.as_bytes(), self.now.time);
         let second = now.0 / 1000;
         let first = (second + 1).saturating_sub(window);
@@ -160,16 +168,18 @@ impl Tx<'_> {
             }
         };
         let (recent, ahead) = (now.0.saturating_sub(window * 1000), now.0.saturating_add(window * 1000));
-        let processes = self.one(&names.sum_processes, params![name, signed(recent), signed(ahead)], |row| {
-            Ok((unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?))
+        let asks = asks.map_or(Vec::new(), |process| process.0.to_vec());
+        let within = params![name, signed(recent), signed(ahead), asks];
+        let processes = self.one(&names.sum_processes, within, |row| {
+            Ok((unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?, unsigned(row, 3)?))
         })?;
-        let (processes, open, open_calls) = processes.unwrap_or_default();
+        let (processes, open, open_calls, reserved) = processes.unwrap_or_default();
         let kept = self.one(&names.get_run, [name], |row| Ok((unsigned(row, 0)?, row.get::<_, Option<bool>>(1)?)))?;
         let (run, held) = kept.unwrap_or_default();
         let held = held.map(|is_open| if is_open { Held::Open } else { Held::Closed });
         let open_calls = open_calls.min(calls);
         let booked = Booked::default();
         let counts = Shared { calls, retries, successes, failures, run, ..Shared::default() };
-        Ok(Shared { processes, open, open_calls, held, rate, permits, booked, now, ..counts })
+        Ok(Shared { processes, open, open_calls, reserved, held, rate, permits, booked, now, ..counts })
     }
 }

@@ -56,6 +56,9 @@ CREATE TABLE relent_upstream_permits (
     "
 ALTER TABLE relent_once ADD COLUMN ends INTEGER;
 ",
+    "
+ALTER TABLE relent_upstream_process ADD COLUMN reserves INTEGER NOT NULL DEFAULT 0;
+",
 ];
 
 /// The version that this build makes and reads.

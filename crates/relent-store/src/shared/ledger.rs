@@ -101,6 +101,12 @@ impl Ledger {
         });
     }
 
+    /// What may be spent, in so many parts of a retry.
+    pub(super) fn left_in(&self, parts: u64) -> u64 {
+        // A cast saturates.
+        (self.left() * parts as f64).ceil() as u64
+    }
+
     /// What may be spent, in retries.
     pub(super) fn left(&self) -> f64 {
         self.base.load(Relaxed).wrapping_add(self.earned()) as f64 / RETRY as f64

@@ -7,7 +7,10 @@ use self::{
     ledger::{Counted, Ledger},
     pacing::{Pacing, SOON},
 };
-use crate::{Delta, Engine, Error, Held, Key, Nonce, Notice, Shared, SharedRate, Store, notice::heedless, race::race};
+use crate::{
+    Delta, Engine, Error, Held, Key, Nonce, Notice, Shared, SharedRate, Store, notice::heedless, race::race,
+    rules::RETRY,
+};
 use relent::{Breaker, BreakerState, Budget, Limit, LimitSettings, SystemTimer, Timer, Timestamp, Upstream, rng};
 use std::{
     fmt,
@@ -78,12 +81,15 @@ impl Sharing {
         crate::rules::seconds(self.window) as f64
     }
 
-    /// What this process may spend, of what all have left.
-    fn share(&self, shared: &Shared) -> f64 {
-        let allowed = self.ratio.unwrap_or(0.0) * shared.calls as f64 + self.floor();
-        // Where all have spent too much, what this process earns by its own calls pays for that first.
-        let left = allowed - shared.retries as f64;
-        left / shared.processes.max(1) as f64
+    /// What this process may spend until it tells again, having reserved so much, and what it may reserve then: of what all have left, an equal
+    /// share. Nobody spends what another has reserved.
+    fn share(&self, shared: &Shared, reserves: u64) -> (f64, u64) {
+        let parts = RETRY as f64;
+        let left = self.ratio.unwrap_or(0.0) * shared.calls as f64 + self.floor() - shared.retries as f64;
+        let equal = left / shared.processes.max(1) as f64;
+        let free = (left - shared.reserved as f64 / parts).clamp(0.0, reserves as f64 / parts);
+        // Where all have spent too much, what this process earns by its own calls pays for that first. A cast saturates.
+        (equal.min(free), (equal.max(0.0) * parts).ceil() as u64)
     }
 
     fn floor(&self) -> f64 {
@@ -149,6 +155,8 @@ struct Told {
     pending: Option<Delta>,
     /// What was counted since.
     waiting: Counted,
+    /// What is to be reserved, in millionths of a retry.
+    wants: u64,
     known: Shared,
     is_alone: bool,
     /// Until when what this process may spend has been reckoned.
@@ -221,6 +229,10 @@ pub(crate) async fn started<E: Engine>(
         told: Mutex::default(),
     });
     teller.tell(false).await?;
+    if sharing.ratio.is_some() {
+        // Whoever was there hears of us at its next merge. Who fails now is asked again.
+        _ = teller.tell(false).await;
+    }
     Ok((upstream, teller))
 }
 
@@ -326,6 +338,7 @@ impl<E: Engine> Teller<E> {
             run,
             is_open,
             is_last,
+            reserves: if self.sharing.ratio.is_some() { told.wants.max(self.ledger.left_in(RETRY)) } else { 0 },
             booking: self.pacing.map(|pacing| pacing.booking(is_last)),
         };
         told.pending = Some(delta.clone());
@@ -347,12 +360,13 @@ impl<E: Engine> Teller<E> {
     }
 
     fn learn(&self, delta: &Delta, shared: &Shared) {
+        let (share, wants) = self.sharing.share(shared, delta.reserves);
         let (was_alone, before, untold) = {
             let mut told = self.told();
             if told.pending.as_ref().is_some_and(|pending| pending.seq == delta.seq) {
                 told.pending = None;
             }
-            told.known = shared.clone();
+            (told.known, told.wants) = (shared.clone(), wants);
             told.reckoned = SystemTimer.now();
             let pending = told.pending.as_ref().map_or(0, |pending| pending.retries);
             let untold = told.waiting.retries.saturating_add(pending);
@@ -374,7 +388,7 @@ impl<E: Engine> Teller<E> {
             (_, None) => heedless(|| _ = self.upstream.release()),
         }
         // The store does not know what was spent while it was asked.
-        self.ledger.set(self.sharing.share(shared) - untold.saturating_add(self.ledger.spent()) as f64);
+        self.ledger.set(share - untold.saturating_add(self.ledger.spent()) as f64);
         if let Some(pacing) = self.pacing {
             pacing.learn(SystemTimer.now(), shared.booked, shared.processes);
         }
@@ -489,6 +503,59 @@ mod tests {
             teller.tell(false).await.unwrap();
             let goes = upstream.call().ask(SystemTimer.now(), 0, Duration::ZERO) == UpstreamAnswer::Go;
             assert_eq!((spend(), goes), (0, false), "{back}");
+        }
+    }
+
+    /// Whoever joins, leaves, calls, spends and tells meanwhile, and where answers are lost: what was spent and what may be spent without
+    /// telling is no more than all may spend.
+    #[tokio::test]
+    async fn nobody_holds_what_another_may_spend() {
+        let seeds =
+            std::env::var("RELENT_SEED").map_or(0..300, |seed| seed.parse().map(|seed| seed..seed + 1).unwrap());
+        for seed in seeds {
+            let store = Store::new(Memory::on(crate::Clock::manual(crate::Time(1_000_000_000))));
+            let name = Key::new("bank").unwrap();
+            let ratio = [0.0, 0.125][(seed % 2) as usize];
+            let sharing = Sharing { ratio: Some(ratio), min_per_second: 1, ..Sharing::default() };
+            let (mut tellers, mut calls, mut spent, mut nth) = (Vec::new(), 0_u32, 0_u32, 0);
+            let left = |tellers: &[Arc<Teller<Memory>>], calls, spent| {
+                let held: f64 = tellers.iter().map(|teller| teller.ledger.left().max(0.0)).sum();
+                f64::from(calls).mul_add(ratio, 10.0) - f64::from(spent) - held
+            };
+            let mut most = |sides: u64| {
+                nth += 1;
+                rng::scale(rng::draw(seed, nth), sides)
+            };
+            for _ in 0..200 {
+                let which = most(tellers.len().max(1) as u64) as usize;
+                match (tellers.get(which), most(20)) {
+                    (None, _) | (_, 0 | 1) => {
+                        tellers.push(started(&store, &name, Upstream::new("bank"), sharing).await.unwrap().1);
+                    }
+                    (Some(_), 2) => {
+                        tellers.swap_remove(which).tell(true).await.unwrap();
+                    }
+                    (Some(teller), 3..10) => drop(teller.tell(false).await.unwrap()),
+                    (Some(teller), 10..12) => drop(store.engine().merge(&teller.delta(false)).await.unwrap()),
+                    (Some(teller), 12..16) => {
+                        calls += 3;
+                        (0..3).for_each(|_| assert!(teller.ledger.start(Timestamp::ZERO, 0)));
+                    }
+                    (Some(teller), _) => {
+                        while teller.ledger.left() >= 1.0 && most(8) > 0 {
+                            let failed = Outcome::Failure(Verdict::Transient);
+                            spent += u32::from(teller.ledger.withdraw(Timestamp::ZERO, failed, 0).is_some());
+                        }
+                    }
+                }
+                let left = left(&tellers, calls, spent);
+                assert!(left > -0.01, "seed {seed}: {left}");
+            }
+            for teller in (0..6).flat_map(|_| &tellers) {
+                teller.tell(false).await.unwrap();
+            }
+            let left = left(&tellers, calls, spent);
+            assert!(tellers.is_empty() || left < 0.01, "seed {seed}: {left} is nobody's");
         }
     }
 

@@ -28,6 +28,9 @@ pub struct Delta {
     pub run: u64,
     /// Whether this process's own breaker is open.
     pub is_open: bool,
+    /// What it may spend of a budget before it tells again, in millionths of a retry: nobody else may. Up to a million retries; what is more
+    /// counts as these.
+    pub reserves: u64,
     /// Whether the process says goodbye: it has no vote any more; what it did still counts.
     pub is_last: bool,
     /// What it asks of a rate that all processes share.
@@ -108,6 +111,8 @@ pub struct Shared {
     pub open: u64,
     /// Calls of the window that came from those that have.
     pub open_calls: u64,
+    /// What the other ones may spend of a budget before they tell again, in millionths of a retry.
+    pub reserved: u64,
     /// Whether somebody holds it open or closed by hand.
     pub held: Option<Held>,
     /// The rate that somebody asked of last, if anybody did.

@@ -98,6 +98,7 @@ impl Asked {
             run: 0,
             is_open: false,
             is_last: false,
+            reserves: 0,
             booking: None,
         }
     }

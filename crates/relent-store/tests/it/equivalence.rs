@@ -161,11 +161,12 @@ async fn answers<E: Engine>(engine: &E, clock: Option<&Clock>, run: Nonce, ops: 
                     failures: 2,
                     run: 1,
                     is_open: seq % 5 == 0,
-                    is_last: false,
+                    is_last: seq % 7 == 6,
+                    reserves: u64::from(permits).pow(u32::from(seq % 20)),
                     booking: Some(Booking { rate, permits, within, back }),
                 };
                 let told = engine.merge(&delta).await.unwrap();
-                let counts = (told.calls, told.retries, told.successes, told.failures, told.run);
+                let counts = (told.calls, told.retries, told.successes, told.failures, told.run, told.reserved);
                 // What comes back in another second than it was booked in is not taken off.
                 let permits = clock.map(|_| told.permits);
                 let Booked { permits: booked, at_once, wait } = told.booked;

@@ -157,7 +157,7 @@ async fn a_postgres_store_of_the_first_version_becomes_one_of_this() {
     let opened = tokio::join!(Store::open(&url), Store::open(&url), Store::open(&url));
     for store in [opened.0.unwrap(), opened.1.unwrap(), opened.2.unwrap()] {
         assert_eq!(store.read(&Key::new("a").unwrap()).await.unwrap().value.as_deref(), Some(&b"kept"[..]));
-        assert_eq!(store.about().await.unwrap().schema, Some(5));
+        assert_eq!(store.about().await.unwrap().schema, Some(6));
     }
     conformance::check(Store::open(&url).await.unwrap().engine()).await.unwrap();
 }

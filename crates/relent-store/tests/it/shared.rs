@@ -48,6 +48,30 @@ async fn a_budget_is_one_for_all() {
     assert!((60..=115).contains(&retries), "a tenth of the calls of all: {retries}");
 }
 
+/// A fleet that is started in an outage, or that an outage finds rested: ten retries are ten, but for what is drawn.
+#[tokio::test(start_paused = true)]
+async fn many_that_start_or_fail_in_one_moment_spend_one_budget() {
+    let sharing = Sharing { ratio: Some(0.0), ..Sharing::default() };
+    for (number, is_rested) in [(1, false), (10, false), (50, false), (1, true), (10, true)] {
+        let store = Store::new(Memory::new());
+        let mut banks = vec![];
+        for _ in 0..number {
+            banks.push(shared(&store, None, sharing).await);
+        }
+        tokio::time::sleep(if is_rested { SEC } else { Duration::ZERO }).await;
+        for _ in 0..100 {
+            for bank in &banks {
+                let _ = call(bank, false).await;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let retries: u64 = banks.iter().map(|bank| bank.snapshot().retries).sum();
+        // Five standard deviations of ten that are drawn for, one by one, and nothing where nobody draws.
+        let most = if number == 1 { 10 } else { 25 };
+        assert!((5..=most).contains(&retries), "{number}, {is_rested}: {retries}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_quorum_opens_the_breaker_for_all_and_its_end_closes_it() {
     let store = Store::new(Memory::new());

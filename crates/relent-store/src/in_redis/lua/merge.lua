@@ -1,6 +1,6 @@
 -- KEYS: upstream, its seconds, its processes, its permits by second.
 -- ARGV: name, process, seq, window in seconds, calls, retries, successes, failures, run, is_open, is_last, whether it is only
--- a question; and where a rate is booked from: gap, burst, ahead, permits, within, back (nanoseconds).
+-- a question, reserves; and where a rate is booked from: gap, burst, ahead, permits, within, back (nanoseconds).
 local second, window = math.floor(now / 1000), tonumber(ARGV[4])
 
 local function numbers(packed)
@@ -61,7 +61,7 @@ if is_new then
             calls = math.floor(process[4] * (span - gone) / span)
         end
         calls = calls + tonumber(ARGV[5])
-        redis.call('HSET', KEYS[3], ARGV[2], pack({tonumber(ARGV[3]), now, tonumber(ARGV[10]), calls}))
+        redis.call('HSET', KEYS[3], ARGV[2], pack({tonumber(ARGV[3]), now, tonumber(ARGV[10]), calls, tonumber(ARGV[13])}))
     end
     for _, key in ipairs(KEYS) do
         keep(key, 86400000)
@@ -72,11 +72,11 @@ end
 
 -- The same as `Pace::book` of the other engines.
 local booked, at_once, wait = 0, 0, 0
-if ARGV[13] then
-    local gap, ahead, within = tonumber(ARGV[13]), tonumber(ARGV[15]), tonumber(ARGV[17])
+if ARGV[14] then
+    local gap, ahead, within = tonumber(ARGV[14]), tonumber(ARGV[16]), tonumber(ARGV[18])
     local wanted, back = 0, 0
     if is_new then
-        wanted, back = tonumber(ARGV[16]), tonumber(ARGV[18])
+        wanted, back = tonumber(ARGV[17]), tonumber(ARGV[19])
     end
     local pace = redis.call('HMGET', KEYS[1], 'owed', 'at')
     local gone = math.max(0, now - (tonumber(pace[2] or '') or now)) * 1000000
@@ -90,7 +90,7 @@ if ARGV[13] then
     at_once = math.min(till(ahead), booked)
     wait = math.max(0, owed + at_once * gap - ahead)
     if ARGV[12] ~= '1' then
-        redis.call('HSET', KEYS[1], 'owed', text(owed + booked * gap), 'at', text(now), 'gap', ARGV[13], 'burst', ARGV[14])
+        redis.call('HSET', KEYS[1], 'owed', text(owed + booked * gap), 'at', text(now), 'gap', ARGV[14], 'burst', ARGV[15])
         if booked ~= back then
             local taken = (tonumber(redis.call('HGET', KEYS[4], text(second)) or '') or 0) + booked - back
             redis.call('HSET', KEYS[4], text(second), text(math.max(0, taken)))
@@ -100,7 +100,7 @@ if ARGV[13] then
     end
 end
 
-local sum, open, open_calls, processes = {0, 0, 0, 0}, 0, 0, 0
+local sum, open, open_calls, processes, reserved = {0, 0, 0, 0}, 0, 0, 0, 0
 local there = redis.call('HGETALL', KEYS[2])
 for nth = 1, #there, 2 do
     local at = tonumber(there[nth])
@@ -119,6 +119,9 @@ for nth = 2, #all, 2 do
     local told = numbers(all[nth])
     if told[2] >= now - window * 1000 and told[2] <= now + window * 1000 then
         processes = processes + 1
+        if all[nth - 1] ~= ARGV[2] then
+            reserved = reserved + (told[5] or 0)
+        end
         if told[3] == 1 then
             open, open_calls = open + 1, open_calls + told[4]
         end
@@ -134,4 +137,4 @@ for nth = 1, #taken, 2 do
 end
 return {text(sum[1]), text(sum[2]), text(sum[3]), text(sum[4]), kept.run or '0', text(processes), text(open),
     text(math.min(open_calls, sum[1])), kept.held or '', text(now), kept.gap or '', kept.burst or '', text(permits), text(booked),
-    text(at_once), text(wait)}
+    text(at_once), text(wait), text(reserved)}
