@@ -91,7 +91,8 @@ impl Dress {
                 fchown(file, Some(owner.into()), None)?;
                 dress()?;
             }
-            Some(_) if !access::may_give_away() => return Err(Errno::EPERM.into()),
+            // What is dressed first is for a moment the caller's own, and who could write to it then would still hold it if it stayed so.
+            Some(_) if !access::may_give_away() || mode & 0o022 != 0 => return Err(Errno::EPERM.into()),
             Some(owner) => {
                 dress()?;
                 if let Err(error) = fchown(file, Some(owner.into()), None) {

@@ -153,6 +153,37 @@ fn what_cannot_be_given_to_its_owner_stays_for_nobody_else() {
     assert_eq!(changed(&data), changed(&made), "it was for nobody else meanwhile");
 }
 
+/// Who may give files away and not change those of others can dress one only before it is its owner's. It takes root to give that up.
+#[test]
+fn what_others_may_write_to_is_given_to_its_owner_before_or_not_at_all() {
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    let test = "what_others_may_write_to_is_given_to_its_owner_before_or_not_at_all";
+    let Some((_folder, share)) = share(test) else { return };
+    let of_user = |name: &str, mode| {
+        let old = share.join(name);
+        fs::write(&old, "old").unwrap();
+        chown(&old, Some(65_534), None).unwrap();
+        fs::set_permissions(&old, Permissions::from_mode(mode)).unwrap();
+        Dress::of(&place(&old)).unwrap()
+    };
+    let dresses = [of_user("all", 0o666), of_user("group", 0o664), of_user("read", 0o644)];
+    let new = share.join("new");
+    let dressed = thread::spawn(move || {
+        let mut sets = capabilities(None).unwrap();
+        sets.effective.remove(CapabilitySet::FOWNER);
+        set_capabilities(None, sets).unwrap();
+        dresses.map(|dress| {
+            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).unwrap();
+            let is_well = dress.put_on(&file).is_ok();
+            fs::remove_file(&new).unwrap();
+            let now = file.metadata().unwrap();
+            (is_well, now.uid(), now.mode() & 0o777)
+        })
+    });
+    let own = nix::unistd::geteuid().as_raw();
+    assert_eq!(dressed.join().unwrap(), [(false, own, 0o600), (false, own, 0o600), (true, 65_534, 0o644)]);
+}
+
 /// As where gvfs or ntfs-3g has what is mounted; on a share of another system's, and `/sdcard`, to change them is forbidden.
 #[test]
 fn where_there_are_no_permissions_none_are_given_and_that_is_no_error() {

@@ -97,6 +97,13 @@ impl Limit {
     }
 }
 
+/// Who listens to signals had no turn while somebody was waited for, and nothing starts after one.
+async fn gives_way(ear: &Ear) {
+    if ear.heard().is_some() {
+        future::pending::<()>().await;
+    }
+}
+
 impl Engine {
     /// Makes the call and says what to exit with.
     pub(super) fn run(mut self) -> Result<ExitCode, Fault> {
@@ -207,7 +214,15 @@ impl Engine {
         let mut guard = Guard::new(self.upstream.clone(), self.seed).sharing(sharing);
         let mut last = None;
         loop {
-            if let Err((reason, why)) = self.admitted(&mut guard, narrator, (&call, &now), ear).await {
+            let admitted = match self.admitted(&mut guard, narrator, (&call, &now), ear).await {
+                Ok(()) => {
+                    narrator.attempt_starts(call.attempt());
+                    // Whoever reads that may have taken their time.
+                    self.may_start(&call, now(), ear).await
+                }
+                refused => refused,
+            };
+            if let Err((reason, why)) = admitted {
                 if reason != Reason::Elapsed {
                     narrator.remark(&why);
                 }
@@ -218,7 +233,6 @@ impl Engine {
             if call.attempt() == 1 && !self.replay(true).is_allowed() {
                 self.above.stand(narrator)?;
             }
-            narrator.attempt_starts(call.attempt());
             let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
                     narrator.upstream(guard.told(now()));
@@ -264,20 +278,18 @@ impl Engine {
     ) -> Result<(), (Reason, String)> {
         let mut is_told = false;
         loop {
-            self.is_in_time(call, now()).await?;
+            self.may_start(call, now(), ear).await?;
             let at = now();
             let answer = guard.ask(at, patience(&self.policy, call.elapsed(at), self.limit.left()));
             for remark in guard.take_remarks() {
                 narrator.remark(&remark);
             }
-            // A store was asked, perhaps, and who listens to signals was not: it has its turn, and nothing starts any more.
-            if ear.heard().is_some() {
-                future::pending::<()>().await;
-            }
+            // A store was asked, perhaps.
+            gives_way(ear).await;
             match answer {
                 Answer::Go => {
                     guard.starts(now());
-                    return self.is_in_time(call, now()).await;
+                    return self.may_start(call, now(), ear).await;
                 }
                 Answer::Wait(delay) => {
                     if !std::mem::replace(&mut is_told, true) {
@@ -291,7 +303,8 @@ impl Engine {
     }
 
     /// Whether an attempt may start: whoever was stopped, or had too much to do, wakes later than asked. What ends everything has its turn.
-    async fn is_in_time(&self, call: &Call<&Policy>, now: Timestamp) -> Result<(), (Reason, String)> {
+    async fn may_start(&self, call: &Call<&Policy>, now: Timestamp, ear: &Ear) -> Result<(), (Reason, String)> {
+        gives_way(ear).await;
         if may_start(call, now) {
             return Ok(());
         }

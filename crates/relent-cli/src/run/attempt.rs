@@ -9,6 +9,7 @@ use super::{
     lease::Leased,
     orphans,
     plan::Plan,
+    report::Outcome,
     running::Running,
     signals::Signals,
     terminal::Lent,
@@ -31,8 +32,8 @@ use std::{
     time::Instant,
 };
 
-/// Runs an attempt to its end.
-pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Result<Ended, Fault> {
+/// Runs an attempt to its end; or what it was not begun for.
+pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Result<Result<Ended, Outcome>, Fault> {
     let terminal = input.is_terminal();
     let children = orphans::all().unwrap_or_default();
     let before = Before::of(&children);
@@ -40,12 +41,17 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
     if let Some(lease) = plan.lease {
         lease.starts(plan.ways.say);
     }
+    // The attempt was told of, and whoever reads that may have taken their time.
+    if let Some(outcome) = (plan.stops)() {
+        plan.lease.inspect(|lease| lease.group(None));
+        return Ok(Err(outcome));
+    }
     let begun = plan.starting.begins(plan.limit.and_then(|limit| started.checked_add(limit)), &children);
     let child = start(plan, input);
     drop(begun);
     let mut child = match child {
         Ok(Ok(child)) => child,
-        Ok(Err(how)) => return Ok(Ended::without_start(how)),
+        Ok(Err(how)) => return Ok(Ok(Ended::without_start(how))),
         Err(fault) => {
             plan.lease.inspect(|lease| lease.group(None));
             return Err(fault);
@@ -85,7 +91,7 @@ pub(super) fn run(plan: &Plan<'_>, input: &mut Input, signals: &Signals) -> Resu
                 // What we end with is another thing.
                 outer::take_all_back(stands);
             }
-            ended.map(|ended| Ended { said, stands, ..ended })
+            ended.map(|ended| Ok(Ended { said, stands, ..ended }))
         }
         Err(fault) => {
             running.fail(&mut child, signals);

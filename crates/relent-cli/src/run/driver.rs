@@ -173,16 +173,16 @@ impl Driver<'_> {
             if let Some(refused) = self.ask(call) {
                 return Ok(refused);
             }
-            if self.is_lease_lost() {
-                return Ok(Outcome::LeaseLost);
-            }
             // The store was asked for leave, and may have taken the time.
-            if !may_start(call, self.now()) {
-                return Ok(Outcome::GaveUp(Reason::Elapsed));
+            if let Some(outcome) = stops(call, self.now(), self.signals, self.lease.as_deref()) {
+                return Ok(outcome);
             }
             let (began, attempt) = (self.now(), call.attempt());
             self.narrator.attempt_starts(attempt);
-            let ended = self.attempt(call, history)?;
+            let ended = match self.attempt(call, history)? {
+                Ok(ended) => ended,
+                Err(outcome) => return Ok(outcome),
+            };
             history.attempts += 1;
             let (mut interrupted, outlives) = (ended.interrupted, ended.outlives_a_hangup);
             let timed_out = ended.how == How::TimedOut;
@@ -254,8 +254,7 @@ impl Driver<'_> {
             match answer {
                 Answer::Go => {
                     self.guard.starts(self.now());
-                    // A store was asked, perhaps, and took its time; nothing starts after a signal.
-                    return self.signals.ending().map(Outcome::Interrupted);
+                    return None;
                 }
                 Answer::Wait(delay) => {
                     if !std::mem::replace(&mut is_told, true) {
@@ -301,12 +300,13 @@ impl Driver<'_> {
         }
     }
 
-    fn attempt(&mut self, call: &Call<&Policy>, history: &History) -> Result<Ended, Fault> {
+    fn attempt(&mut self, call: &Call<&Policy>, history: &History) -> Result<Result<Ended, Outcome>, Fault> {
         if let Err(error) = self.verdicts.renew() {
-            return Ok(Ended::without_start(How::CannotRun(without_verdict_file(&error))));
+            return Ok(Ok(Ended::without_start(How::CannotRun(without_verdict_file(&error)))));
         }
         let limit = call.attempt_limit(self.now());
-        let lease = self.lease.as_deref();
+        let (lease, signals, started) = (self.lease.as_deref(), self.signals, self.started);
+        let now = || Timestamp::ZERO + started.elapsed();
         let (say, latest) = (|text: &str| self.narrator.remark(text), || latest(lease));
         let plan = Plan {
             command: &self.args.command,
@@ -324,6 +324,7 @@ impl Driver<'_> {
             had_children: self.had_children,
             shares_group: terminal::is_by_our_group(),
             lease,
+            stops: &|| stops(call, now(), signals, lease),
         };
         attempt::run(&plan, &mut self.input, self.signals)
     }
@@ -506,6 +507,15 @@ impl Driver<'_> {
 
     fn now(&self) -> Timestamp {
         Timestamp::ZERO + self.started.elapsed()
+    }
+}
+
+/// Why no attempt may begin now, if none may.
+fn stops(call: &Call<&Policy>, now: Timestamp, signals: &Signals, lease: Option<&Leased>) -> Option<Outcome> {
+    match signals.ending() {
+        Some(signal) => Some(Outcome::Interrupted(signal)),
+        None if lease.is_some_and(Leased::is_lost) => Some(Outcome::LeaseLost),
+        None => (!may_start(call, now)).then_some(Outcome::GaveUp(Reason::Elapsed)),
     }
 }
 

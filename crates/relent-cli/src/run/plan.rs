@@ -1,8 +1,8 @@
 //! What an attempt needs to know.
 
 use super::{
-    args::FailureArgs, lease::Leased, mark::Mark, patterns::Patterns, starting::Starting, verdict_file::VerdictFile,
-    ways::Ways,
+    args::FailureArgs, lease::Leased, mark::Mark, patterns::Patterns, report::Outcome, starting::Starting,
+    verdict_file::VerdictFile, ways::Ways,
 };
 use std::{ffi::OsString, time::Duration};
 
@@ -35,4 +35,6 @@ pub(super) struct Plan<'a> {
     pub(super) shares_group: bool,
     /// What the command may only run under.
     pub(super) lease: Option<&'a Leased>,
+    /// Why it may not begin any more, if it may not.
+    pub(super) stops: &'a dyn Fn() -> Option<Outcome>,
 }

@@ -139,6 +139,56 @@ fn a_signal_ends_a_run_that_nobody_reads() {
     }
 }
 
+/// Who is told that an attempt starts may take a second to read it, and its time is over meanwhile.
+#[test]
+fn nothing_starts_after_its_time_though_it_was_said_to() {
+    let folder = Folder::new();
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", server.local_addr().unwrap());
+    let time = ["-v", "--json", "--max-elapsed", "500ms"];
+    for args in [[&["run"], &time[..], &["--", "touch", "ran"]].concat(), [&["http"], &time[..], &[&url]].concat()] {
+        let (reader, mut writer) = pipe().expect("there are pipes");
+        writer.write_all(&[b'-'; 1 << 16]).expect("it takes 64 KiB");
+        let mut command = folder.command(&args);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer).spawn().expect("it is built");
+        drop(command);
+        let status = end(&mut child, args[0]);
+        drop(reader);
+        assert!(!status.success(), "{args:?}: {status}");
+    }
+    assert!(!folder.path().join("ran").exists());
+    server.set_nonblocking(true).unwrap();
+    assert!(server.accept().is_err(), "nobody was asked");
+}
+
+/// Who is told that an attempt starts may take a second to read it, and the signal comes meanwhile.
+#[test]
+fn nothing_starts_after_a_signal_though_it_was_said_to() {
+    use nix::sys::signal::{Signal, kill};
+    let folder = Folder::new();
+    for _ in 0..20 {
+        let (reader, mut writer) = pipe().expect("there are pipes");
+        writer.write_all(&[b'-'; 1 << 16]).expect("it takes 64 KiB");
+        let began = Instant::now();
+        let mut command = folder.command(&["run", "-v", "--json", "--report", "report", "--", "true"]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer).spawn().expect("it is built");
+        drop(command);
+        thread::sleep(Duration::from_millis(400));
+        kill(nix::unistd::Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+        let told = began.elapsed();
+        let status = end(&mut child, "run");
+        drop(reader);
+        let report = std::fs::read_to_string(folder.path().join("report")).unwrap();
+        // Later than that it was not read in time, and had started.
+        if told < Duration::from_millis(900) {
+            assert!(report.contains("\"attempts\":0"), "{report}");
+            assert_eq!(status.code(), Some(143));
+            return;
+        }
+    }
+    panic!("the machine is too slow to be told in time");
+}
+
 /// What is written out then is of no command any more, and what the terminal's hangup has ended has nothing more to say.
 #[test]
 #[cfg(target_os = "linux")]
