@@ -16,7 +16,7 @@ use std::{
 /// first had not sent yet, which it takes over.
 ///
 /// A body that was taken over ends with an error, so that no server takes a half of it for the whole. So does one that is
-/// begun again although it was too large to be recorded.
+/// begun again although it was too large to be recorded, or had failed: such a request is not sent again.
 ///
 /// Made by [`RetryLayer::replay`](super::RetryLayer::replay).
 ///
@@ -51,8 +51,9 @@ struct Tape<B> {
     /// Bytes in them, or more if there is more than may be kept.
     size: u64,
     limit: u64,
-    /// What comes after the recording; `None` when it has ended.
+    /// What comes after the recording; `None` when it has ended, or failed.
     rest: Option<B>,
+    has_failed: bool,
     /// Who reads it, and how many have begun.
     reader: u32,
     /// Whom to wake when another goes on with it.
@@ -85,6 +86,8 @@ pub enum ReplayError<E> {
     TakenOver,
     /// It was too large to be recorded.
     TooLarge,
+    /// It failed in an attempt before, and there is no more of it.
+    Failed,
 }
 
 impl<E: fmt::Display> fmt::Display for ReplayError<E> {
@@ -93,6 +96,7 @@ impl<E: fmt::Display> fmt::Display for ReplayError<E> {
             ReplayError::Body(error) => error.fmt(f),
             ReplayError::TakenOver => f.write_str("the body is sent by another attempt"),
             ReplayError::TooLarge => f.write_str("the body is too large to repeat"),
+            ReplayError::Failed => f.write_str("the body has failed before"),
         }
     }
 }
@@ -101,7 +105,7 @@ impl<E: Error + 'static> Error for ReplayError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             ReplayError::Body(error) => Some(error),
-            ReplayError::TakenOver | ReplayError::TooLarge => None,
+            ReplayError::TakenOver | ReplayError::TooLarge | ReplayError::Failed => None,
         }
     }
 }
@@ -109,7 +113,8 @@ impl<E: Error + 'static> Error for ReplayError<E> {
 impl<B: Body> ReplayBody<B> {
     /// Records so many bytes at most.
     pub(crate) fn new(body: B, limit: u64) -> ReplayBody<B> {
-        let tape = Tape { frames: Vec::new(), size: 0, limit, rest: Some(body), reader: 0, waker: None };
+        let tape =
+            Tape { frames: Vec::new(), size: 0, limit, rest: Some(body), has_failed: false, reader: 0, waker: None };
         ReplayBody { tape: Arc::new(Mutex::new(tape)), played: 0, reader: 0 }
     }
 }
@@ -176,12 +181,21 @@ impl<B: Body + Unpin> Body for ReplayBody<B> {
     fn is_end_stream(&self) -> bool {
         let tape = lock(&self.tape);
         let has_ended = tape.rest.as_ref().is_none_or(Body::is_end_stream);
-        has_ended && self.played >= tape.frames.len() && (self.reader == tape.reader || tape.reader == 0)
+        has_ended
+            && !tape.has_failed
+            && self.played >= tape.frames.len()
+            && (self.reader == tape.reader || tape.reader == 0)
     }
 
-    /// Of one that has not begun, all of it; so one that is too large says more than may be kept.
+    /// Of one that has not begun, all of it; so one that is too large says more than may be kept, and one that has failed more than
+    /// there can be.
     fn size_hint(&self) -> SizeHint {
         let tape = lock(&self.tape);
+        if tape.has_failed {
+            let mut hint = SizeHint::new();
+            hint.set_lower(u64::MAX);
+            return hint;
+        }
         let rest = tape.rest.as_ref().map_or(SizeHint::with_exact(0), Body::size_hint);
         let played = tape.frames.iter().take(self.played).map(Recorded::len).sum::<u64>();
         let before =
@@ -200,6 +214,9 @@ impl<B: Body + Unpin> ReplayBody<B> {
     fn poll(&mut self, cx: &mut Context<'_>, waker: &mut Option<Waker>) -> Poll<Played<B::Error>> {
         let mut tape = lock(&self.tape);
         if self.reader == 0 {
+            if tape.has_failed {
+                return Poll::Ready(Some(Err(ReplayError::Failed)));
+            }
             if tape.is_too_large() {
                 return Poll::Ready(Some(Err(ReplayError::TooLarge)));
             }
@@ -214,14 +231,20 @@ impl<B: Body + Unpin> ReplayBody<B> {
             self.played += 1;
             return Poll::Ready(Some(Ok(frame.clone().frame())));
         }
-        let Some(rest) = &mut tape.rest else { return Poll::Ready(None) };
+        let Some(rest) = &mut tape.rest else {
+            return Poll::Ready(tape.has_failed.then_some(Err(ReplayError::Failed)));
+        };
         match Pin::new(rest).poll_frame(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(None) => {
                 tape.rest = None;
                 Poll::Ready(None)
             }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(ReplayError::Body(error)))),
+            // What is polled after an error may say that it has ended.
+            Poll::Ready(Some(Err(error))) => {
+                (tape.rest, tape.has_failed) = (None, true);
+                Poll::Ready(Some(Err(ReplayError::Body(error))))
+            }
             Poll::Ready(Some(Ok(frame))) => {
                 let frame = tape.record(frame);
                 self.played = self.played.saturating_add(1);
@@ -344,6 +367,42 @@ mod tests {
         let exactly = replay(&[Some("abc"), Some("de")], 5);
         assert_eq!(read(&mut exactly.clone(), Waker::noop()), "abcde.");
         assert_eq!(read(&mut exactly.clone(), Waker::noop()), "abcde.");
+    }
+
+    /// `None` follows an error.
+    #[test]
+    fn what_has_failed_is_never_whole_again() {
+        struct Fails(u8);
+        impl Body for Fails {
+            type Data = Bytes;
+            type Error = &'static str;
+
+            fn poll_frame(
+                mut self: Pin<&mut Self>,
+                _: &mut Context<'_>,
+            ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
+                self.0 += 1;
+                Poll::Ready(match self.0 {
+                    1 => Some(Ok(Frame::data(Bytes::from_static(b"a")))),
+                    2 => Some(Err("gone")),
+                    _ => None,
+                })
+            }
+        }
+        let kept = ReplayBody::new(Fails(0), 100);
+        let next =
+            |body: &mut ReplayBody<Fails>| match Pin::new(body).poll_frame(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(Some(Ok(_))) => "a".to_owned(),
+                Poll::Ready(Some(Err(error))) => error.to_string(),
+                Poll::Ready(None) => "the end".to_owned(),
+                Poll::Pending => "nothing yet".to_owned(),
+            };
+        let mut first = kept.clone();
+        let told = [next(&mut first), next(&mut first), next(&mut first)];
+        assert_eq!(told, ["a", "gone", "the body has failed before"]);
+        assert!(!first.is_end_stream() && !kept.is_end_stream());
+        assert_eq!(next(&mut kept.clone()), "the body has failed before");
+        assert_eq!((kept.size_hint().lower(), kept.size_hint().upper()), (u64::MAX, None));
     }
 
     #[test]

@@ -120,7 +120,10 @@ where
             Some(Missed::Error(error)) => Req::fate(error as &dyn Any, &self.terms).is_none_or(|fate: Fate| fate.left),
             None => true,
         };
-        if left && !kept.is_idempotent() && !self.terms.get().repeats_unsafe {
+        // What has failed as it was sent can never be sent as a whole.
+        if kept.size() == u64::MAX {
+            Some(Reason::Permanent)
+        } else if left && !kept.is_idempotent() && !self.terms.get().repeats_unsafe {
             Some(Reason::NotIdempotent)
         } else if kept.size() > self.terms.body_limit() {
             Some(Reason::TooLarge)

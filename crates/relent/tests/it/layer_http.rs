@@ -473,3 +473,46 @@ async fn a_recorded_body_that_is_too_large_is_sent_once() {
         assert_eq!(answer.headers()["relent"], format!("attempts={}; reason={reason}", sent.len()));
     }
 }
+
+/// Whoever uploads is gone in the middle of it, and what is polled after that says that it has ended.
+struct Upload(u8);
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.0 += 1;
+        Poll::Ready(match self.0 {
+            1 => Some(Ok(Frame::data(Bytes::from_static(b"half")))),
+            2 => Some(Err(io::ErrorKind::ConnectionReset.into())),
+            _ => None,
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_a_body_is_never_sent_as_a_whole() {
+    let came = Arc::new(Mutex::new(vec![]));
+    let seen = came.clone();
+    let service = service_fn(move |request: Request<ReplayBody<Upload>>| {
+        let seen = seen.clone();
+        async move {
+            let mut body = request.into_body();
+            loop {
+                match poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+                    Some(Ok(_)) => {}
+                    // As hyper says it of a stream of HTTP/2.
+                    Some(Err(_)) => return Err(io::Error::from(io::ErrorKind::ConnectionReset)),
+                    None => break,
+                }
+            }
+            seen.lock().unwrap().push(());
+            Ok(Response::new(String::new()))
+        }
+    });
+    let request = get().map(|_| Upload(0));
+    let error = POLICY.layer().replay(|body| body).layer(service).oneshot(request).await.unwrap_err();
+    assert_eq!((error.reason, error.attempts), (Reason::Permanent, 1));
+    assert!(came.lock().unwrap().is_empty());
+}
