@@ -48,7 +48,8 @@ pub trait Engine: Send + Sync + 'static {
     fn read(&self, key: &Key) -> impl Future<Output = Result<Versioned, Error>> + Send;
 
     /// Replaces a value that is still at `version`, or removes it (`None`). [`Version::ABSENT`] is that of all that is not
-    /// there, removed or never made.
+    /// there, removed or never made. Who asks again because an answer was lost and hears of a conflict may have replaced it, if somebody else did
+    /// after that.
     fn replace(
         &self,
         key: &Key,

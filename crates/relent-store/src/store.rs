@@ -287,7 +287,9 @@ impl<E: Engine> Store<E> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Invalid`] if the value is larger than [`max_value`](Store::max_value).
+    /// [`ErrorKind::Invalid`] if the value is larger than [`max_value`](Store::max_value). [`ErrorKind::Contended`], and
+    /// [it may have happened](Error::may_have_happened), if an answer was lost and somebody else has changed the value by the time it was
+    /// asked for again: what was there in between nobody knows.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -303,7 +305,23 @@ impl<E: Engine> Store<E> {
     pub async fn replace(&self, key: &Key, version: Version, value: Option<&[u8]>) -> Result<Replaced, Error> {
         self.check_size(value.unwrap_or_default())?;
         let nonce = Nonce::random();
-        self.ask(|| self.engine().replace(key, version, value, nonce)).await
+        // Whether an attempt before may have done it: one that was given up, too.
+        let is_unsure = AtomicBool::new(false);
+        let replace = || async {
+            let was_unsure = is_unsure.swap(true, Ordering::Relaxed);
+            let answer = self.engine().replace(key, version, value, nonce).await;
+            let may_have = answer.as_ref().is_err_and(Error::may_have_happened);
+            is_unsure.store(was_unsure || may_have, Ordering::Relaxed);
+            answer
+        };
+        match self.ask(replace).await? {
+            Replaced::Conflict(_) if is_unsure.into_inner() => Err(Error::new(
+                ErrorKind::Contended,
+                "an answer was lost, and somebody else has changed the value since: whether it was changed is not known",
+            )
+            .maybe_happened()),
+            replaced => Ok(replaced),
+        }
     }
 
     /// Whether a key is seen for the first time within `keep`. For effects that are in the engine's own database, do it in

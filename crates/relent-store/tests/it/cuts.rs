@@ -9,8 +9,8 @@ use crate::{
     servers::{PostgresServer, RedisServer},
 };
 use relent_store::{
-    Abandon, Acquired, Any, Begin, Claim, Delta, Engine, Error, Fence, Fingerprint, Holding, Kept, Key, Lease, Nonce,
-    Notice, OnUnknown, OnceError, Owner, Renewed, Replaced, Scope, Started, Store, Stored, Version,
+    Abandon, Acquired, Any, Begin, Claim, Delta, Engine, Error, ErrorKind, Fence, Fingerprint, Holding, Kept, Key,
+    Lease, Nonce, Notice, OnUnknown, OnceError, Owner, Renewed, Replaced, Scope, Started, Store, Stored, Version,
 };
 use std::{
     sync::{Arc, Mutex},
@@ -386,9 +386,25 @@ async fn a_network_that_swallows_what_goes_to_postgres_is_told_of_and_forgotten(
 /// An answer that is lost leaves what was asked: whoever asked finds it when he asks again; others are told that somebody is at
 /// it, and that nobody knows once his time is over.
 async fn a_lost_answer(mut bench: Bench) {
-    for op in [Op::Begin, Op::Complete, Op::Abandon] {
+    for op in [Op::Begin, Op::Complete, Op::Abandon, Op::Replace] {
         bench.length(op).await;
     }
+    // Somebody changes the value before it is asked for again: what was replaced then is known to nobody, and no conflict.
+    let slow = bench.through.clone().patience(relent::Policy::constant(Duration::from_millis(500)).max_attempts(9));
+    let stock = Key::new("stock").unwrap();
+    let theirs = async {
+        while bench.direct.read(&stock).await.unwrap().value.is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let sold = bench.direct.update(&stock, relent::Policy::immediate(), |_| Ok::<_, String>(b"6".to_vec()));
+        sold.await.unwrap()
+    };
+    bench.proxy.arm(Way::Down, 0, Fault::Closed);
+    let (mine, theirs) = tokio::join!(slow.replace(&stock, Version::ABSENT, Some(b"7")), theirs);
+    let error = mine.unwrap_err();
+    assert_eq!((error.kind(), error.may_have_happened()), (ErrorKind::Contended, true), "{error:?}");
+    let now = slow.replace(&stock, Version::ABSENT, Some(b"7")).await.unwrap();
+    assert_eq!(now, Replaced::Conflict(theirs), "where no answer was lost");
     let lease = Duration::from_millis(300);
     let (scope, key) = (Scope::new("lost").unwrap(), Key::new("7").unwrap());
     let begin = |nonce| Begin {
