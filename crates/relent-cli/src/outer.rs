@@ -15,6 +15,7 @@ use crate::{arrived, ear::HEARD_OUT, regular, talk::plain};
 use nix::libc::{EMFILE, ENFILE, ENOMEM};
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 use relent::{Reason, Verdict};
+use relent_store::Nonce;
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -28,7 +29,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process,
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -244,7 +245,7 @@ pub(crate) fn take_all_back(stands: bool) {
 pub(crate) fn leave_it_to_the_nearest(stands: bool) {
     let Asked { until, never } = mem::take(&mut *asked());
     if stands || never || until.is_some() {
-        have_ended(&[speaker(process::id())]);
+        have_ended(&[me()]);
     }
 }
 
@@ -261,10 +262,25 @@ pub(crate) fn was_not_begun() {
     let _ = tell_all(&line(NOT_BEGUN, ENDS));
 }
 
-/// Who a process is to those who listen: by its number, and in which namespace of processes it has that.
+/// Who a process is to those who listen: by its number, and in which namespace of processes it has that. The system gives both anew once
+/// they are free, so who speaks adds what nobody else has (see [`is_by`]).
 pub(crate) fn speaker(pid: u32) -> String {
     let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
     format!("{namespace}.{pid}")
+}
+
+/// Whether what was said by somebody was said by a process that is this speaker.
+pub(crate) fn is_by(by: &str, speaker: &str) -> bool {
+    by.strip_prefix(speaker).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// Who this process is to those who listen.
+fn me() -> String {
+    static OWN: LazyLock<String> = LazyLock::new(|| {
+        let own: String = Nonce::random().0[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{}-{own}", speaker(process::id()))
+    });
+    OWN.clone()
 }
 
 /// Why the caller has not heard it.
@@ -343,7 +359,7 @@ fn tell_to(path: &Path, line: &str) -> Result<(), Untold> {
 }
 
 fn line(word: &str, codes: impl Display) -> String {
-    line_by(&speaker(process::id()), word, codes)
+    line_by(&me(), word, codes)
 }
 
 fn line_by(speaker: &str, word: &str, codes: impl Display) -> String {
@@ -372,7 +388,9 @@ mod tests {
 
     #[test]
     fn a_line_says_which_end_it_is_about_and_who_says_it() {
-        let me = speaker(process::id());
+        let me = me();
+        let own = me.strip_prefix(&format!("{}-", speaker(process::id()))).unwrap();
+        assert!(own.len() == 16 && own.bytes().all(|sign| sign.is_ascii_hexdigit()), "{own}");
         assert_eq!(line(&told(Verdict::Permanent), 22), format!("exit 22 by {me}: permanent\n"));
         assert_eq!(
             line(&told(Verdict::After(Duration::from_millis(1500))), 1),

@@ -1,7 +1,7 @@
 //! What was said in an attempt, by its command and by all that this has started, as lines of `RELENT_VERDICT`: what of it counts.
 
 use super::exit_set::ExitSet;
-use crate::outer::{ENDED, NOT_BEGUN, TAKEN_BACK, WAITED};
+use crate::outer::{ENDED, NOT_BEGUN, TAKEN_BACK, WAITED, is_by};
 use relent::{Verdict, duration::parse_duration};
 use std::{collections::HashMap, rc::Rc, time::Duration};
 
@@ -77,7 +77,7 @@ impl Said {
                 self.have_ended.push(by.to_owned());
             }
             Some(by) if !codes.is_one() && (word == TAKEN_BACK || word == NOT_BEGUN) => {
-                if by == command && word == NOT_BEGUN {
+                if is_by(by, command) && word == NOT_BEGUN {
                     self.own = None;
                 }
                 let is_over = self.at_it.get_mut(by).is_some_and(|times| {
@@ -101,7 +101,7 @@ impl Said {
                     *self.at_it.entry(by.to_owned()).or_default() += 1;
                 }
                 // What it takes back of that is for those who go on: nothing does after the command, but that it may be cut off.
-                if by == command {
+                if is_by(by, command) {
                     self.own = Some(word.into());
                 } else if !is_of_all {
                     self.say(&codes, word);
@@ -290,6 +290,8 @@ mod tests {
             ([at_it, at_it, "exit 1-255 by 1.7: after 9s\n", ended].concat(), 1, false),
             ([at_it, "exit 1-255 by 1.8: permanent\n", ended].concat(), 1, true),
             ([at_it, "exit 1-255 by 1.7: taken back\n"].concat(), 0, false),
+            // Of another process that has the number, and the namespace, that one had before.
+            ([&at_it.replace("1.7", "1.7-a"), at_it, ended].concat(), 1, true),
             ([at_it, "exit 1-255 by 1.7: end\n"].concat(), 0, true),
             ([at_it, "exit 1-255: ended\n", "exit 7 by 1.7: ended\n"].concat(), 0, true),
         ] {
@@ -310,6 +312,9 @@ mod tests {
             ([is_at_it, "", ""], Some(Verdict::Permanent)),
             ([is_at_it, is_done, ""], Some(Verdict::Permanent)),
             ([is_at_it, "exit 1-255 by 1.1: not begun\n", ""], None),
+            (["exit 5 by 1.1-a: after 2s\n", "", ""], Some(Verdict::After(Duration::from_secs(2)))),
+            (["exit 1-255 by 1.1-a: permanent\n", "exit 1-255 by 1.1-a: not begun\n", ""], None),
+            (["exit 5 by 1.12: after 2s\n", "", ""], None),
             (["exit 1-255 by 1.7: permanent\n", "exit 1-255 by 1.7: not begun\n", ""], None),
             ([is_at_it, "exit 4 by 1.1: overloaded\n", is_done], Some(Verdict::Overloaded)),
             ([is_at_it, "exit 4 by 1.1: overloaded\n", ""], Some(Verdict::Permanent)),
