@@ -360,6 +360,8 @@ impl UpstreamRows {
         let old = self.processes.get(&delta.process).copied();
         let is_new = old.is_none_or(|old| old.seq < delta.seq);
         if is_new {
+            // Calls of seconds that come again do not count twice.
+            self.seconds.range_mut(now.0 / 1000 + 1..).for_each(|(_, counts)| counts.calls = 0);
             let counts = self.seconds.entry(now.0 / 1000).or_default();
             counts.calls = counts.calls.saturating_add(delta.calls);
             counts.retries = counts.retries.saturating_add(delta.retries);

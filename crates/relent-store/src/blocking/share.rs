@@ -34,8 +34,6 @@ impl<E: NoRuntime> Store<E> {
             let (teller, over) = (teller.clone(), over.clone());
             move || {
                 wait(race(pin!(teller.run()), pin!(over.cancelled())));
-                // What was under way may have heard that all hold it.
-                teller.let_go();
             }
         });
         thread.map_err(|_| Error::new(ErrorKind::Unavailable, "no thread can be started"))?;
@@ -94,6 +92,6 @@ impl<E: NoRuntime> fmt::Debug for BlockingShared<E> {
 impl<E: NoRuntime> Drop for BlockingShared<E> {
     fn drop(&mut self) {
         self.over.cancel();
-        self.teller.let_go();
+        self.teller.leaves();
     }
 }

@@ -23,6 +23,9 @@ BEGIN
             in_open, is_last, in_gap, in_burst, ahead, wanted, within, back);
     -- What was merged before changes nothing.
     IF before IS NULL OR before < in_seq THEN
+        -- Calls of seconds that come again do not count twice.
+        UPDATE relent_upstream_second s SET calls = 0
+            WHERE s.name = in_name AND s.second > now_ms / 1000 AND s.calls > 0;
         UPDATE relent_upstream_process p SET reserves = in_reserves
             WHERE p.name = in_name AND p.process = in_process AND p.reserves <> in_reserves;
     END IF;

@@ -60,6 +60,7 @@ statements! {
         VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, second) DO UPDATE SET calls = calls + excluded.calls,
         retries = retries + excluded.retries, successes = successes + excluded.successes,
         failures = failures + excluded.failures",
+    come_again: "UPDATE relent_upstream_second SET calls = 0 WHERE name = ? AND second > ?",
     sum_seconds: "SELECT IFNULL(SUM(CASE WHEN second > ?2 AND second <= ?3 THEN calls END), 0), IFNULL(SUM(retries), 0), IFNULL(SUM(successes), 0),
         IFNULL(SUM(failures), 0) FROM relent_upstream_second WHERE name = ?1 AND second BETWEEN ?2 AND 2 * ?3 - ?2",
     get_rate: "SELECT gap, burst, owed, at_ms FROM relent_upstream_rate WHERE name = ?",

@@ -104,6 +104,7 @@ impl Tx<'_> {
             let counts = [delta.calls, delta.retries, delta.successes, delta.failures].map(signed);
             let [calls, retries, successes, failures] = counts;
             let second = signed(now.0 / 1000);
+            self.write(&names.come_again, params![name, second])?;
             self.write(&names.add_second, params![name, second, calls, retries, successes, failures])?;
             let before = self.one(&names.get_run, [name], |row| unsigned(row, 0))?.unwrap_or(0);
             self.write(&names.put_run, params![name, signed(rules::run(before, delta))])?;

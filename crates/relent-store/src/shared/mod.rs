@@ -163,6 +163,7 @@ struct Told {
     reckoned: Timestamp,
     /// What we have set the breaker to, for all.
     held: Option<Held>,
+    has_left: bool,
 }
 
 impl<E: Engine> Store<E> {
@@ -269,7 +270,7 @@ impl<E: Engine> SharedUpstream<E> {
     pub async fn leave(self) -> Result<Shared, Error> {
         self.telling.abort();
         let told = self.teller.tell(true).await;
-        self.teller.let_go();
+        self.teller.leaves();
         told
     }
 }
@@ -277,7 +278,7 @@ impl<E: Engine> SharedUpstream<E> {
 impl<E: Engine> Drop for SharedUpstream<E> {
     fn drop(&mut self) {
         self.telling.abort();
-        self.teller.let_go();
+        self.teller.leaves();
     }
 }
 
@@ -378,14 +379,22 @@ impl<E: Engine> Teller<E> {
             };
             (std::mem::take(&mut told.is_alone), std::mem::replace(&mut told.held, wanted), untold)
         };
-        // Whose own breaker is open goes on by itself: its probes are how all learn that it is over.
-        let (after, is_own) = (self.told().held, delta.is_open && shared.held.is_none());
+        // Whose own breaker is open goes on by itself: its probes are how all learn that it is over. What the program holds by hand is its to let go.
+        let state = self.upstream.its_breaker().map(Breaker::state);
+        let is_held = matches!(state, Some(BreakerState::HeldOpen | BreakerState::HeldClosed));
+        let is_probing = delta.is_open && shared.held.is_none();
+        let after = self.told().held;
         match (before, after) {
             (before, after) if before == after => {}
-            (_, Some(Held::Open)) if is_own => self.told().held = None,
+            (None, Some(_)) if is_held => self.told().held = None,
+            (_, Some(Held::Open)) if is_probing => self.told().held = None,
             (_, Some(Held::Open)) => heedless(|| _ = self.upstream.hold_open()),
             (_, Some(Held::Closed)) => heedless(|| _ = self.upstream.hold_closed()),
             (_, None) => heedless(|| _ = self.upstream.release()),
+        }
+        // Whoever leaves may do so between the answer and this.
+        if before != after && after.is_some() && self.told().has_left {
+            heedless(|| _ = self.upstream.release());
         }
         // The store does not know what was spent while it was asked.
         self.ledger.set(share - untold.saturating_add(self.ledger.spent()) as f64);
@@ -397,8 +406,14 @@ impl<E: Engine> Teller<E> {
         }
     }
 
+    /// This process has nothing to do with the others any more, even if an answer is just being heard.
+    pub(crate) fn leaves(&self) {
+        self.told().has_left = true;
+        self.let_go();
+    }
+
     /// Nobody holds the breaker any more, for all.
-    pub(crate) fn let_go(&self) {
+    fn let_go(&self) {
         if self.told().held.take().is_some() {
             heedless(|| _ = self.upstream.release());
         }
@@ -418,6 +433,7 @@ impl<E: Engine> Teller<E> {
         if self.told().known.held.is_none() {
             self.let_go();
         }
+        self.pacing.iter().for_each(|pacing| pacing.is_away());
         if is_first {
             self.store.tell(Notice::Alone(self.name.to_string()));
         }
@@ -557,6 +573,58 @@ mod tests {
             let left = left(&tellers, calls, spent);
             assert!(tellers.is_empty() || left < 0.01, "seed {seed}: {left} is nobody's");
         }
+    }
+
+    /// Neither what all hold nor its end takes it back.
+    #[tokio::test(start_paused = true)]
+    async fn what_the_program_holds_by_hand_is_its_own_to_let_go() {
+        let store = Store::new(Memory::new());
+        let name = Key::new("bank").unwrap();
+        let (upstream, teller) = started(&store, &name, Upstream::new("bank"), Sharing::default()).await.unwrap();
+        let state = || upstream.its_breaker().unwrap().state();
+        upstream.hold_closed();
+        for held in [Some(Held::Open), None] {
+            store.hold(&name, held).await.unwrap();
+            teller.tell(false).await.unwrap();
+            assert_eq!(state(), BreakerState::HeldClosed, "{held:?}");
+        }
+        upstream.release();
+        store.hold(&name, Some(Held::Open)).await.unwrap();
+        teller.tell(false).await.unwrap();
+        assert_eq!(state(), BreakerState::HeldOpen);
+        teller.leaves();
+        assert_eq!(state(), BreakerState::Closed);
+    }
+
+    /// An answer may be under way when it leaves.
+    #[tokio::test]
+    async fn who_has_left_hears_nothing_any_more() {
+        let store = Store::new(Memory::new());
+        let name = Key::new("bank").unwrap();
+        let (upstream, teller) = started(&store, &name, Upstream::new("bank"), Sharing::default()).await.unwrap();
+        store.hold(&name, Some(Held::Open)).await.unwrap();
+        let delta = teller.delta(false);
+        let shared = store.engine().merge(&delta).await.unwrap();
+        teller.leaves();
+        teller.learn(&delta, &shared);
+        assert_eq!(upstream.its_breaker().unwrap().state(), BreakerState::Closed);
+    }
+
+    /// Seconds that come again are counted once.
+    #[tokio::test]
+    async fn a_clock_of_the_store_that_goes_back_counts_no_call_twice() {
+        let clock = crate::Clock::manual(crate::Time(1_000_000_000));
+        let store = Store::new(Memory::on(clock.clone()));
+        let name = Key::new("bank").unwrap();
+        let (_, teller) = started(&store, &name, Upstream::new("bank"), Sharing::default()).await.unwrap();
+        let mut most = 0;
+        for second in [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5] {
+            clock.set(crate::Time(1_000_000_000 + second * 1000));
+            (0..10).for_each(|_| assert!(teller.ledger.start(Timestamp::ZERO, 0)));
+            most = most.max(teller.tell(false).await.unwrap().calls);
+        }
+        // The second to which it went back has the calls of both times.
+        assert_eq!(most, 70);
     }
 
     /// However long it takes to learn that nobody answers.

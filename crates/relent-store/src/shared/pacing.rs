@@ -41,8 +41,9 @@ struct Hand {
     /// When the store was last heard of, and by when it is again.
     heard: u64,
     again: u64,
-    /// Until when this process has earned permits alone.
+    /// Until when this process has earned permits alone, and how many: what the store grants for the same time pays for them.
     alone: u64,
+    owed: u32,
     processes: u64,
 }
 
@@ -84,7 +85,13 @@ impl Pacing {
         (hand.later, hand.at_once) = (hand.later - of_later, hand.at_once - (back - of_later - of_free));
         (hand.used, hand.missed, hand.has_asked) = (0, 0, wants > 0);
         let within = Duration::from_nanos(self.every);
-        Booking { rate: self.rate, permits: wants.saturating_sub(has), within, back }
+        let permits = wants.saturating_sub(has).saturating_add(if is_last { 0 } else { hand.owed });
+        Booking { rate: self.rate, permits, within, back }
+    }
+
+    /// The store is away: it grants nothing for that time.
+    pub(super) fn is_away(&self) {
+        self.hand().owed = 0;
     }
 
     /// What the store granted.
@@ -95,11 +102,15 @@ impl Pacing {
         hand.free = hand.free.split_off(&now.saturating_add(1));
         (hand.at_once, hand.later) = (hand.at_once.saturating_add(due).saturating_add(free), hand.later - due);
         hand.next = hand.next.saturating_add(gap.saturating_mul(due.into()));
+        let paid = hand.owed.min(booked.permits);
+        let paid_later = paid.saturating_sub(booked.at_once);
+        hand.owed -= paid;
         if hand.later == 0 {
-            hand.next = now.saturating_add(nanos(booked.wait));
+            let wait = nanos(booked.wait).saturating_add(gap.saturating_mul(paid_later.into()));
+            hand.next = now.saturating_add(wait);
         }
-        hand.at_once = hand.at_once.saturating_add(booked.at_once);
-        hand.later = hand.later.saturating_add(booked.permits - booked.at_once);
+        hand.at_once = hand.at_once.saturating_add(booked.at_once.saturating_sub(paid));
+        hand.later = hand.later.saturating_add(booked.permits - booked.at_once - paid_later);
         let wait =
             if hand.has_asked && booked.permits == 0 { nanos(booked.wait).saturating_sub(self.every) } else { 0 };
         (hand.heard, hand.alone) = (now, 0);
@@ -137,7 +148,9 @@ impl Hand {
         }
         self.alone = from.saturating_add(earned.saturating_mul(share));
         let most = (u64::from(burst) / self.processes).max(1) as u32;
-        self.at_once = self.at_once.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(most);
+        let earned = u32::try_from(earned).unwrap_or(u32::MAX).min(most.saturating_sub(self.at_once));
+        self.at_once += earned;
+        self.owed = self.owed.saturating_add(earned);
     }
 }
 
@@ -301,5 +314,30 @@ mod tests {
         pacing.learn(at(1000), booked(0, 0, 10 * MS), 4);
         let granted = (1000..=3300).filter(|now| pacing.book(at(*now), NO).is_ok()).count();
         assert_eq!(granted, 50, "a quarter of a hundred a second, for two seconds after three intervals");
+    }
+
+    /// A store that answers late grants permits for the time in which this process had its share alone.
+    #[test]
+    fn what_was_earned_alone_is_paid_with_what_is_granted_for_that_time() {
+        let pacing = pacing(1);
+        let _ = pacing.booking(false);
+        pacing.learn(at(1000), booked(0, 0, 10 * MS), 4);
+        let alone = |till| (1000..=till).filter(|now| pacing.book(at(*now), NO).is_ok()).count();
+        assert_eq!(alone(1700), 10, "a quarter of a hundred a second, for 0.4 s");
+        pacing.learn(at(1700), booked(12, 2, 10 * MS), 4);
+        assert_eq!([1780, 1790, 1800, 1900].map(|now| pacing.available(at(now))), [0, 1, 2, 2]);
+        // What is not paid is asked for.
+        assert_eq!(alone(1800), 2);
+        let _ = pacing.booking(false);
+        assert_eq!(alone(2500), 12);
+        pacing.learn(at(2500), booked(5, 5, 10 * MS), 4);
+        assert_eq!((pacing.available(at(2500)), pacing.booking(false).permits), (0, 12 + 7));
+        pacing.learn(at(2500), booked(9, 9, 10 * MS), 4);
+        assert_eq!(pacing.available(at(2500)), 2);
+        // A store that was away has granted nothing.
+        assert_eq!((alone(2500), alone(3000)), (2, 5));
+        pacing.is_away();
+        pacing.learn(at(3000), booked(2, 2, 10 * MS), 4);
+        assert_eq!(pacing.available(at(3000)), 2);
     }
 }

@@ -104,6 +104,12 @@ local sum, open, open_calls, processes, reserved = {0, 0, 0, 0}, 0, 0, 0, 0
 local there = redis.call('HGETALL', KEYS[2])
 for nth = 1, #there, 2 do
     local at = tonumber(there[nth])
+    if is_new and at > second then
+        -- Calls of seconds that come again do not count twice.
+        local counts = numbers(there[nth + 1])
+        counts[1] = 0
+        redis.call('HSET', KEYS[2], there[nth], pack(counts))
+    end
     -- Of the second that the beginning of the window cuts, and of what was told before the clock went back, calls do not count, and all
     -- else does.
     if at >= second - window and at <= second + window then
