@@ -150,7 +150,9 @@ enum Extra {
 
 /// Which of them a text begins with, as curl reads it, and what stands behind its `=`.
 fn extra(text: &str) -> Option<(Extra, &str)> {
-    let (name, behind) = text.split_once('=')?;
+    // Neither name has a semicolon in it.
+    let (name, behind) = text.split_at(text.find(['=', ';'])?);
+    let behind = behind.strip_prefix('=')?;
     let extra = match name.trim_start().to_ascii_lowercase().as_str() {
         "type" => Extra::Kind,
         "filename" => Extra::FileName,

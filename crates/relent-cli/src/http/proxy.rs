@@ -198,6 +198,9 @@ pub(super) fn parse(from: &str, text: &str) -> Named {
     if text.trim().contains(['\t', '\n', '\r']) {
         return Err(Fault::new(format!("{from}: {shown:?} has a tab or the end of a line in it")).hint(hint));
     }
+    if text.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(Fault::new(format!("{from}: {shown:?} has bytes in it that are no text")).hint(hint));
+    }
     let url =
         Url::parse(&whole).map_err(|error| Fault::new(format!("{from}: {shown:?} is no URL: {error}")).hint(hint))?;
     if !SCHEMES.contains(&url.scheme()) {

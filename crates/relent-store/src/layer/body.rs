@@ -1,6 +1,6 @@
 //! Bodies on both sides of the layer: as they came, or read before and then given again.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     collections::VecDeque,
@@ -38,6 +38,9 @@ impl<B: Body> IdempotencyBody<B> {
     }
 }
 
+/// A piece of fewer bytes is kept with those beside it.
+const SMALL: usize = 4096;
+
 /// A body that was read, up to a limit.
 pub(super) struct Read<B: Body> {
     frames: VecDeque<Frame<Bytes>>,
@@ -47,29 +50,51 @@ pub(super) struct Read<B: Body> {
 }
 
 impl<B: Body<Data = Bytes>> Read<B> {
-    /// Reads until the end, or until it is more than `most`.
+    /// Reads until the end, or until it is more than `most`. What comes in small pieces takes no more room than their bytes.
     pub(super) async fn all(body: B, most: usize) -> Read<B> {
         let mut body = Box::pin(body);
-        let (mut read, mut bytes) =
-            (Read { frames: VecDeque::new(), error: None, rest: None, has_trailers: false }, 0_usize);
+        let mut read = Read { frames: VecDeque::new(), error: None, rest: None, has_trailers: false };
+        let (mut bytes, mut small) = (0_usize, BytesMut::new());
         while bytes <= most {
-            match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-                None => return read,
+            let frame = match poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+                None => {
+                    read.put(&mut small);
+                    return read;
+                }
                 Some(Err(error)) => {
+                    read.put(&mut small);
                     read.error = Some(error);
                     return read;
                 }
-                Some(Ok(frame)) => {
-                    match frame.data_ref() {
-                        Some(data) => bytes = bytes.saturating_add(data.len()),
-                        None => read.has_trailers = true,
-                    }
+                Some(Ok(frame)) => frame,
+            };
+            match frame.into_data() {
+                Ok(data) if data.len() < SMALL => {
+                    bytes = bytes.saturating_add(data.len());
+                    small.extend_from_slice(&data);
+                }
+                Ok(data) => {
+                    bytes = bytes.saturating_add(data.len());
+                    read.put(&mut small);
+                    read.frames.push_back(Frame::data(data));
+                }
+                Err(frame) => {
+                    read.has_trailers = true;
+                    read.put(&mut small);
                     read.frames.push_back(frame);
                 }
             }
         }
+        read.put(&mut small);
         read.rest = Some(body);
         read
+    }
+
+    /// What was gathered so far becomes a frame.
+    fn put(&mut self, small: &mut BytesMut) {
+        if !small.is_empty() {
+            self.frames.push_back(Frame::data(small.split().freeze()));
+        }
     }
 
     pub(super) fn is_too_large(&self) -> bool {
@@ -151,5 +176,45 @@ impl<B: Body> fmt::Debug for IdempotencyBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_read = matches!(self.kind, Kind::Read { .. });
         f.debug_struct("IdempotencyBody").field("is_read", &is_read).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    struct Pieces(VecDeque<Frame<Bytes>>);
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Ready(self.0.pop_front().map(Ok))
+        }
+    }
+
+    /// A byte in a frame of its own would take a hundred times its room.
+    #[tokio::test]
+    async fn small_pieces_are_kept_together_and_large_ones_as_they_came() {
+        let piece = |bytes: &'static [u8]| Frame::data(Bytes::from_static(bytes));
+        let mut pieces: VecDeque<_> = (0..9999).map(|_| piece(b"a")).collect();
+        pieces.extend([piece(&[b'b'; SMALL]), piece(b""), piece(b"c"), Frame::trailers(http::HeaderMap::new())]);
+        let copy = |frame: &Frame<Bytes>| match frame.data_ref() {
+            Some(data) => Frame::data(data.clone()),
+            None => Frame::trailers(http::HeaderMap::new()),
+        };
+        let read = Read::all(Pieces(pieces.iter().map(copy).collect()), 100_000).await;
+        assert_eq!(read.frames.len(), 4);
+        let all = ["a".repeat(9999), "b".repeat(SMALL), "c".to_owned()].concat();
+        assert!(read.has_trailers && !read.is_too_large() && read.data() == all.as_bytes());
+        // What is too large goes on where reading stopped.
+        let mut again = Box::pin(Read::all(Pieces(pieces), 5000).await.again());
+        let mut whole = Vec::new();
+        while let Some(Ok(frame)) = poll_fn(|cx| again.as_mut().poll_frame(cx)).await {
+            whole.extend_from_slice(frame.data_ref().map_or(&[], Bytes::as_ref));
+        }
+        assert_eq!(whole, all.as_bytes());
     }
 }

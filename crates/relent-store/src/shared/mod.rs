@@ -151,6 +151,8 @@ pub(crate) struct Teller<E: Engine> {
 #[derive(Default)]
 struct Told {
     seq: u64,
+    /// The last one whose answer was heard.
+    learnt: u64,
     /// What was sent, or is to be sent again, because no answer came.
     pending: Option<Delta>,
     /// What was counted since.
@@ -315,11 +317,14 @@ impl<E: Engine> Teller<E> {
 
     /// The next delta, or the last one again if it may have been lost.
     fn delta(&self, is_last: bool) -> Delta {
-        let is_open = self
-            .upstream
-            .its_breaker()
-            .is_some_and(|breaker| matches!(breaker.state(), BreakerState::Open | BreakerState::HalfOpen));
+        let breaker = self.upstream.snapshot().breaker;
         let mut told = self.told();
+        // Whose time is over finds out by its next call, which may never come: it votes as long as somebody's calls fail.
+        let is_open = breaker.is_some_and(|breaker| match breaker.state {
+            BreakerState::Open if breaker.until.is_none_or(|until| until > SystemTimer.now()) => true,
+            BreakerState::Open | BreakerState::HalfOpen => told.known.failures > 0,
+            _ => false,
+        });
         let counted = self.ledger.take();
         told.waiting.add(counted);
         if let Some(pending) = &told.pending {
@@ -364,6 +369,11 @@ impl<E: Engine> Teller<E> {
         let (share, wants) = self.sharing.share(shared, delta.reserves);
         let (was_alone, before, untold) = {
             let mut told = self.told();
+            // Of two that were under way the later one may be answered first.
+            if delta.seq < told.learnt {
+                return;
+            }
+            told.learnt = delta.seq;
             if told.pending.as_ref().is_some_and(|pending| pending.seq == delta.seq) {
                 told.pending = None;
             }
@@ -594,6 +604,53 @@ mod tests {
         assert_eq!(state(), BreakerState::HeldOpen);
         teller.leaves();
         assert_eq!(state(), BreakerState::Closed);
+    }
+
+    /// It would be told as what there is now.
+    #[tokio::test]
+    async fn an_answer_that_comes_after_a_later_one_is_nothing_new() {
+        let store = Store::new(Memory::new());
+        let sharing = Sharing { ratio: Some(0.0), ..Sharing::default() };
+        let (_, teller) = started(&store, &Key::new("bank").unwrap(), Upstream::new("bank"), sharing).await.unwrap();
+        let failed = Outcome::Failure(Verdict::Transient);
+        let spend = || (0..20).filter(|_| teller.ledger.withdraw(Timestamp::ZERO, failed, 0).is_some()).count();
+        let delta = teller.delta(false);
+        let early = store.engine().merge(&delta).await.unwrap();
+        assert_eq!(spend(), 10);
+        teller.tell(false).await.unwrap();
+        teller.tell(false).await.unwrap();
+        teller.learn(&delta, &early);
+        assert_eq!((spend(), teller.known().retries), (0, 10));
+    }
+
+    /// Of four processes two have seen failures, and have nothing to call after that.
+    #[tokio::test(start_paused = true)]
+    async fn who_calls_nobody_holds_nobody_up() {
+        let store = Store::new(Memory::new());
+        let name = Key::new("bank").unwrap();
+        let breaker = || Breaker::consecutive(3).open_for(Duration::from_secs(15));
+        let mut all = Vec::new();
+        for _ in 0..4 {
+            all.push(
+                started(&store, &name, Upstream::new("bank").breaker(breaker()), Sharing::default()).await.unwrap(),
+            );
+        }
+        for (upstream, _) in &all[..2] {
+            for _ in 0..3 {
+                let mut call = upstream.call();
+                assert_eq!(call.ask(SystemTimer.now(), 0, Duration::ZERO), UpstreamAnswer::Go);
+                call.outcome(SystemTimer.now(), Outcome::Failure(Verdict::Transient), 0);
+            }
+        }
+        for (seconds, state) in [(1, BreakerState::HeldOpen), (12, BreakerState::HeldOpen), (5, BreakerState::Closed)] {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            for _ in 0..2 {
+                for (_, teller) in &all {
+                    teller.tell(false).await.unwrap();
+                }
+            }
+            assert_eq!(all[3].0.its_breaker().unwrap().state(), state, "{seconds}");
+        }
     }
 
     /// An answer may be under way when it leaves.

@@ -63,11 +63,15 @@ struct Tape<B> {
 /// A frame, the end, or an error.
 type Played<E> = Option<Result<Frame<Bytes>, ReplayError<E>>>;
 
-#[derive(Clone)]
 enum Recorded {
     Data(Bytes),
+    /// What came in small pieces, so that they take no more room than their bytes.
+    Small(Vec<u8>),
     Trailers(HeaderMap),
 }
+
+/// A piece of fewer bytes is kept with those beside it, up to so many.
+const SMALL: usize = 4096;
 
 /// Why a body that is sent again ends.
 ///
@@ -140,23 +144,37 @@ impl<B: Body + Unpin> Tape<B> {
                 Err(_) => Recorded::Data(Bytes::new()),
             },
         };
-        if let Recorded::Data(data) = &recorded {
-            self.size = self.size.saturating_add(data.len() as u64);
-        }
+        self.size = self.size.saturating_add(recorded.len());
+        let frame = recorded.frame();
         if self.is_too_large() {
             self.frames = Vec::new();
-        } else {
-            self.frames.push(recorded.clone());
+            return frame;
         }
-        recorded.frame()
+        match (self.frames.last_mut(), recorded) {
+            (Some(Recorded::Small(before)), Recorded::Data(data)) if before.len() + data.len() < SMALL => {
+                before.extend_from_slice(&data);
+            }
+            (_, Recorded::Data(data)) if data.len() < SMALL => self.frames.push(Recorded::Small(data.to_vec())),
+            (_, recorded) => self.frames.push(recorded),
+        }
+        frame
     }
 }
 
 impl Recorded {
-    fn frame(self) -> Frame<Bytes> {
+    fn frame(&self) -> Frame<Bytes> {
         match self {
-            Recorded::Data(data) => Frame::data(data),
-            Recorded::Trailers(trailers) => Frame::trailers(trailers),
+            Recorded::Data(data) => Frame::data(data.clone()),
+            Recorded::Small(data) => Frame::data(Bytes::copy_from_slice(data)),
+            Recorded::Trailers(trailers) => Frame::trailers(trailers.clone()),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Recorded::Data(data) => data.len() as u64,
+            Recorded::Small(data) => data.len() as u64,
+            Recorded::Trailers(_) => 0,
         }
     }
 }
@@ -229,7 +247,7 @@ impl<B: Body + Unpin> ReplayBody<B> {
         std::mem::swap(&mut tape.waker, waker);
         if let Some(frame) = tape.frames.get(self.played) {
             self.played += 1;
-            return Poll::Ready(Some(Ok(frame.clone().frame())));
+            return Poll::Ready(Some(Ok(frame.frame())));
         }
         let Some(rest) = &mut tape.rest else {
             return Poll::Ready(tape.has_failed.then_some(Err(ReplayError::Failed)));
@@ -247,7 +265,7 @@ impl<B: Body + Unpin> ReplayBody<B> {
             }
             Poll::Ready(Some(Ok(frame))) => {
                 let frame = tape.record(frame);
-                self.played = self.played.saturating_add(1);
+                self.played = tape.frames.len();
                 Poll::Ready(Some(Ok(frame)))
             }
         }
@@ -256,15 +274,6 @@ impl<B: Body + Unpin> ReplayBody<B> {
     /// Whether all of it has been read from where it came from.
     pub(crate) fn has_ended(&self) -> bool {
         lock(&self.tape).rest.as_ref().is_none_or(Body::is_end_stream)
-    }
-}
-
-impl Recorded {
-    fn len(&self) -> u64 {
-        match self {
-            Recorded::Data(data) => data.len() as u64,
-            Recorded::Trailers(_) => 0,
-        }
     }
 }
 
@@ -367,6 +376,23 @@ mod tests {
         let exactly = replay(&[Some("abc"), Some("de")], 5);
         assert_eq!(read(&mut exactly.clone(), Waker::noop()), "abcde.");
         assert_eq!(read(&mut exactly.clone(), Waker::noop()), "abcde.");
+    }
+
+    /// A piece takes no more room than its bytes.
+    #[test]
+    fn small_pieces_are_kept_together() {
+        let mut pieces = vec![Some("ab"); 5000];
+        pieces.insert(2500, None);
+        let kept = replay(&pieces, 100_000);
+        let mut first = kept.clone();
+        assert_eq!(read(&mut first, Waker::noop()).len(), 5001);
+        assert_eq!(first.size_hint().exact(), None, "the rest says nothing of itself");
+        assert_eq!(lock(&kept.tape).frames.len(), 2);
+        let mut second = kept.clone();
+        assert_eq!(read(&mut second, Waker::noop()), "ab".repeat(5000) + ".");
+        assert_eq!(second.size_hint().exact(), Some(0));
+        assert_eq!(lock(&kept.tape).frames.len(), 3);
+        assert_eq!(read(&mut kept.clone(), Waker::noop()), "ab".repeat(5000) + ".");
     }
 
     /// `None` follows an error.
