@@ -217,7 +217,8 @@ impl<W, N, S> Opening<W, N, S> {
         self
     }
 
-    /// A connection that lasted for so long was well: when it is lost, failures before it are forgotten. By default 30 s.
+    /// A connection that lasted for so long was well: when it is lost, failures before it are forgotten (but where it was
+    /// closed with 1013), and limits of time count from then. By default 30 s.
     pub fn healthy_after(mut self, healthy: Duration) -> Self {
         self.keeping.healthy_after = healthy;
         self
@@ -225,7 +226,8 @@ impl<W, N, S> Opening<W, N, S> {
 
     /// When a connection that was well is lost, the next attempt comes at a random moment within this time, as others have
     /// lost theirs in the same moment. By default the policy's [`spread`](Policy::spread), or 5 s where it has none (RFC 6455
-    /// 7.2.3). The larger the herd the longer: what the server can take in this time should be all of it.
+    /// 7.2.3); where a limit of time is shorter, within that. The larger the herd the longer: what the server can take in
+    /// this time should be all of it.
     pub fn rejoin_within(mut self, time: Duration) -> Self {
         self.keeping.rejoin_within = Some(time);
         self

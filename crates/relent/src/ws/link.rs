@@ -10,7 +10,6 @@ use crate::{
     failed::Fault as Failed,
     guard::Guard,
     retry::{Retry, Woken},
-    rng::scale,
     run::{Ears, SEAL, attempt_once, call},
     wire,
 };
@@ -119,8 +118,11 @@ where
             Lost::By(fault) if fault.is_the_end() => return None,
             Lost::By(fault) => fault,
         };
-        let was_healthy = timer.now().since(began) >= keeping.healthy_after && !fault.is_overload();
-        if !was_healthy {
+        let was_healthy = timer.now().since(began) >= keeping.healthy_after;
+        if was_healthy && fault.is_overload() {
+            retry.was_well();
+        }
+        if !was_healthy || fault.is_overload() {
             match ears.failed(&mut retry, attempt, Failed::Error(fault), &mut last) {
                 Ok(wait) => delay = wait,
                 Err(error) => return Some(error),
@@ -140,20 +142,20 @@ where
 }
 
 /// A connection was lost that had been well, and others with it: what comes now is the first attempt of a herd, at a
-/// random moment. RFC 6455 7.2.3: "the first reconnect attempt SHOULD be delayed by a random amount of time".
+/// random moment within the limits of time. RFC 6455 7.2.3: "the first reconnect attempt SHOULD be delayed by a random
+/// amount of time".
 fn rejoin<T: Timer, G: Guard>(
     retry: &mut Retry<&Policy, &T, G>,
     policy: &Policy,
     keeping: Keeping,
     verdict: Verdict,
 ) -> Duration {
-    retry.begin_another();
     let within = match (keeping.rejoin_within, policy.spread.nanos()) {
         (Some(within), _) => crate::core::time::nanos(within),
         (None, 0) => 5_000_000_000,
         (None, spread) => spread,
     };
-    Duration::from_nanos(scale(retry.draw(), within)).max(verdict.pushback().unwrap_or_default())
+    retry.begin_another(within).max(verdict.pushback().unwrap_or_default())
 }
 
 /// The request of an attempt: with a key of its own, and its number.
