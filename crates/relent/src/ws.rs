@@ -26,8 +26,8 @@
 //! ([`rejoin_within`](Opening::rejoin_within)); a server that is still too busy may refuse the upgrade with a turn. A
 //! server that accepts and drops at once is backed off from, since nothing is forgotten before a connection was well.
 //!
-//! A task of its own keeps the connection, so that pings are answered whoever reads. It ends when the [`WebSocket`] is
-//! dropped. `wss:` needs TLS: turn on one of `tokio-tungstenite`'s features for it (`rustls-tls-native-roots`, ...) in
+//! A task of its own keeps the connection, so that pings are answered whoever reads; but while 256 messages stand unread,
+//! nothing more is read. It ends when the [`WebSocket`] is dropped. `wss:` needs TLS: turn on one of `tokio-tungstenite`'s features for it (`rustls-tls-native-roots`, ...) in
 //! your own `Cargo.toml`.
 
 mod fault;
@@ -210,14 +210,16 @@ impl<W, N, S> Opening<W, N, S> {
         self
     }
 
-    /// A connection is lost if nothing at all is heard for so long after a ping; by default 10 s. It also bounds how long
-    /// the server may take to answer a close.
+    /// A connection is lost if nothing at all is heard for so long after a ping; by default 10 s. It also bounds each step of a
+    /// [close](WebSocket::close): a message to be written, messages to be known to have arrived, the server's answer; and how long
+    /// [`flush`](WebSocket::flush) and [`send`](WebSocket::send) wait while nothing moves because messages stand unread.
     pub fn pong_within(mut self, limit: Duration) -> Self {
         self.keeping.pong_within = limit.max(Duration::from_millis(1));
         self
     }
 
-    /// A connection that lasted for so long was well: when it is lost, failures before it are forgotten. By default 30 s.
+    /// A connection that lasted for so long was well: when it is lost, failures before it are forgotten (but where it was
+    /// closed with 1013), and limits of time count from then. By default 30 s.
     pub fn healthy_after(mut self, healthy: Duration) -> Self {
         self.keeping.healthy_after = healthy;
         self
@@ -225,7 +227,8 @@ impl<W, N, S> Opening<W, N, S> {
 
     /// When a connection that was well is lost, the next attempt comes at a random moment within this time, as others have
     /// lost theirs in the same moment. By default the policy's [`spread`](Policy::spread), or 5 s where it has none (RFC 6455
-    /// 7.2.3). The larger the herd the longer: what the server can take in this time should be all of it.
+    /// 7.2.3); where a limit of time is shorter, within that. The larger the herd the longer: what the server can take in
+    /// this time should be all of it.
     pub fn rejoin_within(mut self, time: Duration) -> Self {
         self.keeping.rejoin_within = Some(time);
         self
@@ -376,7 +379,8 @@ impl WebSocket {
     ///
     /// # Errors
     ///
-    /// [`NotSent::Away`] from an outbox that refuses, [`NotSent::Ended`].
+    /// [`NotSent::Away`] from an outbox that refuses, [`NotSent::Ended`]; [`NotSent::Unread`] if nothing has moved for
+    /// [`pong_within`](Opening::pong_within) because messages stand unread.
     pub async fn send(&mut self, message: Message) -> Result<(), NotSent> {
         poll_fn(|cx| self.line.poll_ready(cx)).await?;
         self.line.send(message)
@@ -395,13 +399,17 @@ impl WebSocket {
     ///
     /// # Errors
     ///
-    /// [`NotSent::Ended`] if that will not be.
+    /// [`NotSent::Ended`] if that will not be; [`NotSent::Unread`] if nothing has moved for
+    /// [`pong_within`](Opening::pong_within) because messages stand unread.
     pub async fn flush(&mut self) -> Result<(), NotSent> {
         poll_fn(|cx| self.line.poll_flush(cx)).await
     }
 
     /// Sends what is in the outbox, closes with 1000, and waits for the server's answer. While there is no connection, one
-    /// is made for what is left in the outbox; if that is empty, it ends at once.
+    /// is made for what is left in the outbox, at the policy's times; if that is empty, it ends at once. A connection on which
+    /// nothing moves for [`pong_within`](Opening::pong_within) is lost.
+    ///
+    /// What comes meanwhile can still be read, but where 256 messages stand unread it is let go.
     pub async fn close(&mut self) {
         poll_fn(|cx| self.line.poll_close(cx)).await;
     }

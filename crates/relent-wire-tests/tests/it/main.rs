@@ -17,4 +17,5 @@ mod reqwests;
 mod tonics;
 mod ws;
 mod ws_herd;
+mod ws_memory;
 mod ws_server;

@@ -206,11 +206,16 @@ impl<P: Borrow<Policy>> Call<P> {
     /// assert!(waits.iter().max().unwrap().as_secs() > 55);
     /// ```
     pub fn spread(&self) -> Duration {
-        match self.policy().spread.nanos() {
+        self.spread_over(self.policy().spread.nanos())
+    }
+
+    /// As [`spread`](Call::spread), over so many nanoseconds instead of the policy's.
+    pub(crate) fn spread_over(&self, most: u64) -> Duration {
+        match most {
             0 => Duration::ZERO,
-            spread => {
+            most => {
                 let left = nanos(self.latest.since(self.started)).saturating_add(1);
-                Duration::from_nanos(rng::scale(rng::draw(self.seed, 0), spread.min(left)))
+                Duration::from_nanos(rng::scale(rng::draw(self.seed, 0), most.min(left)))
             }
         }
     }

@@ -180,11 +180,22 @@ impl<P: Borrow<Policy>, T: Timer, G: Guard> Retry<P, T, G> {
         }
     }
 
-    /// What comes now is the first attempt of another call.
+    /// What comes now is the first attempt of another call, at a random moment within so many nanoseconds, and within the
+    /// limits of time: how long to wait for it.
     #[cfg(all(feature = "ws", not(loom)))]
-    pub(crate) fn begin_another(&mut self) {
+    pub(crate) fn begin_another(&mut self, within: u64) -> Duration {
         self.reset();
         self.guard.renew();
+        let policy = self.policy.borrow();
+        self.state.as_ref().map_or(Duration::ZERO, |state| state.call(policy).spread_over(within))
+    }
+
+    /// What was well has ended now: the limits of time count from here. The failures are not forgotten.
+    #[cfg(all(feature = "ws", not(loom)))]
+    pub(crate) fn was_well(&mut self) {
+        self.begin();
+        let now = self.timer.now();
+        self.state().started = now;
     }
 
     /// Takes note of an answer that is neither the end nor a failure: to be asked for again, which nobody has to pay for.

@@ -2,7 +2,7 @@
 
 use super::{
     Keeping, Message, SocketFault, Subscribe,
-    outbox::Line,
+    outbox::{INBOX, Line},
     road::{Connection, Road},
 };
 use crate::{
@@ -10,7 +10,6 @@ use crate::{
     failed::Fault as Failed,
     guard::Guard,
     retry::{Retry, Woken},
-    rng::scale,
     run::{Ears, SEAL, attempt_once, call},
     wire,
 };
@@ -119,8 +118,11 @@ where
             Lost::By(fault) if fault.is_the_end() => return None,
             Lost::By(fault) => fault,
         };
-        let was_healthy = timer.now().since(began) >= keeping.healthy_after && !fault.is_overload();
-        if !was_healthy {
+        let was_healthy = timer.now().since(began) >= keeping.healthy_after;
+        if was_healthy && fault.is_overload() {
+            retry.was_well();
+        }
+        if !was_healthy || fault.is_overload() {
             match ears.failed(&mut retry, attempt, Failed::Error(fault), &mut last) {
                 Ok(wait) => delay = wait,
                 Err(error) => return Some(error),
@@ -140,20 +142,20 @@ where
 }
 
 /// A connection was lost that had been well, and others with it: what comes now is the first attempt of a herd, at a
-/// random moment. RFC 6455 7.2.3: "the first reconnect attempt SHOULD be delayed by a random amount of time".
+/// random moment within the limits of time. RFC 6455 7.2.3: "the first reconnect attempt SHOULD be delayed by a random
+/// amount of time".
 fn rejoin<T: Timer, G: Guard>(
     retry: &mut Retry<&Policy, &T, G>,
     policy: &Policy,
     keeping: Keeping,
     verdict: Verdict,
 ) -> Duration {
-    retry.begin_another();
     let within = match (keeping.rejoin_within, policy.spread.nanos()) {
         (Some(within), _) => crate::core::time::nanos(within),
         (None, 0) => 5_000_000_000,
         (None, spread) => spread,
     };
-    Duration::from_nanos(scale(retry.draw(), within)).max(verdict.pushback().unwrap_or_default())
+    retry.begin_another(within).max(verdict.pushback().unwrap_or_default())
 }
 
 /// The request of an attempt: with a key of its own, and its number.
@@ -190,8 +192,12 @@ struct Life<'l, T: Timer> {
     silence: Option<Pin<Box<T::Sleep>>>,
     /// What the server closed with.
     closed: Option<Option<CloseFrame>>,
-    /// Runs since the program closed.
-    closing: Option<Pin<Box<T::Sleep>>>,
+    /// Whether the program's close has been written.
+    has_closed: bool,
+    /// Runs while somebody waits and nothing moves.
+    standing: Option<Pin<Box<T::Sleep>>>,
+    /// How much had moved when that began.
+    moved: (u64, usize),
 }
 
 impl<'l, T: Timer> Life<'l, T> {
@@ -208,7 +214,9 @@ impl<'l, T: Timer> Life<'l, T> {
             is_ping_due: false,
             silence: None,
             closed: None,
-            closing: None,
+            has_closed: false,
+            standing: None,
+            moved: (0, 0),
         }
     }
 
@@ -221,7 +229,7 @@ impl<'l, T: Timer> Life<'l, T> {
             self.line.listen(cx.waker());
             match self.step(cx) {
                 Ok(()) => Poll::Pending,
-                Err(_) if self.closing.is_some() => Poll::Ready(Lost::Said),
+                Err(_) if self.line.is_said() => Poll::Ready(Lost::Said),
                 Err(fault) => Poll::Ready(Lost::By(fault)),
             }
         })
@@ -236,17 +244,40 @@ impl<'l, T: Timer> Life<'l, T> {
             self.next_ping = Box::pin(self.timer.sleep(self.keeping.ping_every));
         }
         self.write(cx)?;
-        let is_over = |end: &mut Option<Pin<Box<T::Sleep>>>, cx: &mut Context<'_>| {
-            end.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready())
-        };
-        if is_over(&mut self.silence, cx) || is_over(&mut self.closing, cx) {
+        if is_over(&mut self.silence, cx) {
             return Err(SocketFault::Silent(self.keeping.pong_within));
         }
+        self.stand(cx)
+    }
+
+    /// Nobody waits for ever for what does not move.
+    fn stand(&mut self, cx: &mut Context<'_>) -> Result<(), SocketFault> {
+        let Some(moved) = self.line.awaited() else {
+            self.standing = None;
+            return Ok(());
+        };
+        let moved = (moved, self.greeting.len());
+        if self.standing.is_none() || self.moved != moved {
+            (self.moved, self.standing) = (moved, Some(Box::pin(self.timer.sleep(self.keeping.pong_within))));
+        }
+        if !is_over(&mut self.standing, cx) {
+            return Ok(());
+        }
+        self.standing = None;
+        if self.line.is_closing() {
+            return Err(SocketFault::Silent(self.keeping.pong_within));
+        }
+        self.line.waited_in_vain();
         Ok(())
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> Result<(), SocketFault> {
-        while self.line.has_room() {
+        for _ in 0..INBOX {
+            if !self.line.has_room() {
+                // Who does not read hears no pong either.
+                self.silence = None;
+                return Ok(());
+            }
             let message = match self.stream.0.as_mut().poll_next(cx) {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Some(Ok(message))) => message,
@@ -262,8 +293,8 @@ impl<'l, T: Timer> Life<'l, T> {
                 Message::Ping(_) | Message::Frame(_) => {}
             }
         }
-        // Who does not read hears no pong either.
-        self.silence = None;
+        // There may be more; but it is not all there is to do.
+        cx.waker().wake_by_ref();
         Ok(())
     }
 
@@ -309,7 +340,7 @@ impl<'l, T: Timer> Life<'l, T> {
 
     /// What is to be written next.
     fn next(&mut self) -> Option<Message> {
-        if self.closed.is_some() || self.closing.is_some() {
+        if self.closed.is_some() || self.has_closed {
             return None;
         }
         if let Some(message) = self.greeting.pop_front().or_else(|| self.line.take()) {
@@ -321,7 +352,7 @@ impl<'l, T: Timer> Life<'l, T> {
             return Some(self.ping(written));
         }
         if self.line.is_said() {
-            self.closing = Some(Box::pin(self.timer.sleep(self.keeping.pong_within)));
+            self.has_closed = true;
             return Some(Message::Close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() })));
         }
         None
@@ -336,6 +367,10 @@ impl<'l, T: Timer> Life<'l, T> {
         }
         Message::Ping(Bytes::copy_from_slice(&self.pinged.to_be_bytes()))
     }
+}
+
+fn is_over<F: Future>(end: &mut Option<Pin<Box<F>>>, cx: &mut Context<'_>) -> bool {
+    end.as_mut().is_some_and(|end| end.as_mut().poll(cx).is_ready())
 }
 
 pub(super) fn config(most: usize) -> WebSocketConfig {

@@ -84,6 +84,9 @@ pub enum NotSent {
     Full,
     /// There will be no connection any more: it was closed, or given up.
     Ended,
+    /// It would wait for ever: 256 messages stand unread, so nothing more is heard of the server, neither that messages
+    /// have arrived nor that it reads. To be asked again when some have been read.
+    Unread,
 }
 
 impl fmt::Display for NotSent {
@@ -92,14 +95,16 @@ impl fmt::Display for NotSent {
             NotSent::Away => "not connected",
             NotSent::Full => "the outbox is full",
             NotSent::Ended => "the connection has ended",
+            NotSent::Unread => "nothing moves before messages that stand unread are read",
         })
     }
 }
 
 impl std::error::Error for NotSent {}
 
-/// How many messages may wait to be read. Then nothing is read from the connection, so that the server waits.
-const INBOX: usize = 256;
+/// How many messages may wait to be read. Then nothing is read from the connection, so that the server waits; but where
+/// the program closes, others are let go.
+pub(super) const INBOX: usize = 256;
 
 pub(super) struct Line {
     outbox: Outbox,
@@ -119,6 +124,12 @@ struct State {
     is_closing: bool,
     ended: Option<Option<Error<SocketFault>>>,
     wants_flush: bool,
+    /// Counts whatever brings nearer an end of waiting.
+    moved: u64,
+    /// Somebody waits in vain, and is to be told.
+    is_vain: bool,
+    /// A message was let go, and so are all after it.
+    lets_go: bool,
     link: Option<Waker>,
     reader: Option<Waker>,
     writers: Vec<Waker>,
@@ -139,6 +150,10 @@ impl Drop for Wake {
 impl State {
     fn is_full(&self, most: usize) -> bool {
         self.queue.len().saturating_add(self.written.len()) >= most
+    }
+
+    fn moves(&mut self) {
+        (self.moved, self.is_vain) = (self.moved.wrapping_add(1), false);
     }
 
     fn wait(wakers: &mut Vec<Waker>, waker: &Waker) {
@@ -165,7 +180,10 @@ impl Line {
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Message, Error<SocketFault>>>> {
         self.with(|state, wake| {
             if let Some(message) = state.inbox.pop_front() {
-                // There is room now.
+                // There is room now. Who closes does not wait for that.
+                if !state.is_closing {
+                    state.moves();
+                }
                 wake.0.extend(state.link.take());
                 return Poll::Ready(Some(Ok(message)));
             }
@@ -188,15 +206,14 @@ impl Line {
     }
 
     pub(super) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<Result<(), NotSent>> {
-        self.with(|state, _| {
+        self.with(|state, wake| {
             if let Err(not) = self.may_send(state) {
                 return Poll::Ready(Err(not));
             }
-            if state.is_full(self.outbox.most()) {
-                State::wait(&mut state.writers, cx.waker());
-                return Poll::Pending;
+            if !state.is_full(self.outbox.most()) {
+                return Poll::Ready(Ok(()));
             }
-            Poll::Ready(Ok(()))
+            Self::wait(state, wake, cx)
         })
     }
 
@@ -223,10 +240,18 @@ impl Line {
                 return Poll::Ready(Err(NotSent::Ended));
             }
             state.wants_flush = true;
-            State::wait(&mut state.writers, cx.waker());
-            wake.0.extend(state.link.take());
-            Poll::Pending
+            Self::wait(state, wake, cx)
         })
+    }
+
+    /// Waits for the outbox, unless that is in vain.
+    fn wait(state: &mut State, wake: &mut Wake, cx: &mut Context<'_>) -> Poll<Result<(), NotSent>> {
+        if std::mem::take(&mut state.is_vain) {
+            return Poll::Ready(Err(NotSent::Unread));
+        }
+        State::wait(&mut state.writers, cx.waker());
+        wake.0.extend(state.link.take());
+        Poll::Pending
     }
 
     /// Ready when the connection has ended.
@@ -235,7 +260,10 @@ impl Line {
             if state.ended.is_some() {
                 return Poll::Ready(());
             }
-            state.is_closing = true;
+            if !state.is_closing {
+                state.is_closing = true;
+                state.moves();
+            }
             State::wait(&mut state.writers, cx.waker());
             wake.0.extend(state.link.take());
             Poll::Pending
@@ -288,11 +316,16 @@ impl Line {
     }
 
     pub(super) fn has_room(&self) -> bool {
-        lock(&self.state).inbox.len() < INBOX
+        let state = lock(&self.state);
+        state.is_closing || state.inbox.len() < INBOX
     }
 
     pub(super) fn received(&self, message: Message) {
         self.with(|state, wake| {
+            state.lets_go |= state.inbox.len() >= INBOX;
+            if state.lets_go {
+                return;
+            }
             state.inbox.push_back(message);
             wake.0.extend(state.reader.take());
         });
@@ -302,6 +335,7 @@ impl Line {
     pub(super) fn take(&self) -> Option<Message> {
         self.with(|state, wake| {
             let message = state.queue.pop_front()?;
+            state.moves();
             if matches!(self.outbox, Outbox::Repeat(_)) {
                 state.written.push_back(message.clone());
             } else {
@@ -322,6 +356,7 @@ impl Line {
         self.with(|state, wake| {
             while state.confirmed < written && state.written.pop_front().is_some() {
                 state.confirmed += 1;
+                state.moves();
             }
             state.wants_flush &= !state.written.is_empty();
             wake.0.append(&mut state.writers);
@@ -332,6 +367,26 @@ impl Line {
     pub(super) fn wants_confirmation(&self) -> bool {
         let state = lock(&self.state);
         !state.written.is_empty() && (state.wants_flush || state.is_closing || state.is_full(self.outbox.most()))
+    }
+
+    /// How much has moved, if somebody waits for more who would wait for ever without a limit: who closes, and whoever
+    /// waits for the outbox while nothing is read.
+    pub(super) fn awaited(&self) -> Option<u64> {
+        let state = lock(&self.state);
+        let is_shut = state.inbox.len() >= INBOX && !state.writers.is_empty() && !state.is_vain;
+        (state.is_closing || is_shut).then_some(state.moved)
+    }
+
+    /// Nothing has moved for too long.
+    pub(super) fn waited_in_vain(&self) {
+        self.with(|state, wake| {
+            state.is_vain = true;
+            wake.0.append(&mut state.writers);
+        });
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        lock(&self.state).is_closing
     }
 
     /// Whether the program closes, and everything is said.
@@ -383,6 +438,43 @@ mod tests {
             let waits_for_confirmation = matches!(outbox, Outbox::Repeat(_));
             assert_eq!(line.send(text("c")).is_err(), waits_for_confirmation, "{outbox:?}");
         }
+    }
+
+    #[test]
+    fn what_is_let_go_leaves_no_gap() {
+        let line = Line::new(Outbox::default());
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut unread = || line.poll_next(&mut cx).map(|next| next.map(|message| message.unwrap().to_string()));
+        for n in 0..INBOX {
+            assert!(line.has_room());
+            line.received(text(&n.to_string()));
+        }
+        assert!(!line.has_room() && line.awaited().is_none());
+        assert!(line.poll_close(&mut Context::from_waker(Waker::noop())).is_pending());
+        let moved = line.awaited();
+        assert!(line.has_room() && moved.is_some());
+        line.received(text("let go"));
+        assert_eq!(unread(), Poll::Ready(Some("0".to_owned())));
+        line.received(text("after what was let go"));
+        for n in 1..INBOX {
+            assert_eq!(unread(), Poll::Ready(Some(n.to_string())));
+        }
+        assert!(unread().is_pending());
+        assert_eq!(line.awaited(), moved, "a close does not last longer because somebody reads");
+    }
+
+    #[test]
+    fn the_time_of_a_close_begins_with_it() {
+        let line = Line::new(Outbox::Queue(1));
+        let mut cx = Context::from_waker(Waker::noop());
+        line.send(text("a")).unwrap();
+        (0..INBOX).for_each(|_| line.received(text("x")));
+        assert!(line.poll_flush(&mut cx).is_pending());
+        let waited = line.awaited();
+        assert!(waited.is_some() && line.poll_close(&mut cx).is_pending());
+        let closing = line.awaited();
+        assert!(closing.is_some() && closing != waited);
+        assert!(line.poll_close(&mut cx).is_pending() && line.awaited() == closing, "it is not put off");
     }
 
     #[test]
