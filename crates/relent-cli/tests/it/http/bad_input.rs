@@ -366,7 +366,8 @@ fn a_url_with_a_tab_or_two_lines_is_none() {
 #[test]
 fn a_proxy_of_the_environment_with_bytes_that_are_no_text_is_refused() {
     use std::os::unix::ffi::OsStrExt;
-    let mut command = Folder::new().command(&["http", "http://127.0.0.1:1/"]);
+    let folder = Folder::new();
+    let mut command = folder.command(&["http", "http://127.0.0.1:1/"]);
     let raw = std::ffi::OsStr::from_bytes(b"http://ann:p\xffw12345@127.0.0.1:2");
     let output = command.env("http_proxy", raw).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
