@@ -131,6 +131,13 @@ impl Guard {
         }
     }
 
+    /// The attempt that was let through was not begun, and none is any more.
+    pub(crate) fn is_not_begun(&mut self) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.is_not_begun();
+        }
+    }
+
     /// An attempt has ended.
     pub(crate) fn ended(&mut self, now: Timestamp, outcome: Outcome) {
         self.ended_by(Permit::own(), now, outcome);

@@ -7,7 +7,7 @@ use crate::{
     talk::{self, Fault, plain},
 };
 use relent::{Reason, Verdict};
-use std::cell::Cell;
+use std::{cell::Cell, io};
 
 /// What was told so far. Whether anybody listens is not asked here: where nobody does, nothing has to be heard.
 #[derive(Default)]
@@ -47,14 +47,14 @@ impl Above {
     /// Somebody is there and has no room for that: it must not be sent.
     pub(super) fn stand(&self, narrator: &Narrator) -> Result<(), Fault> {
         match outer::nothing_again() {
-            Ok(()) => self.stands.set(true),
-            Err(Untold::Deaf(error)) => {
-                self.is_unheard.set(true);
-                narrator.remark(&format!(
-                    "the relent run around this one is not told what may not be sent twice: {}",
-                    plain(&error)
-                ));
+            Ok(()) => {
+                self.stands.set(true);
+                // A run further out has heard it, perhaps, and the one that would begin anew has not.
+                if let Err(Untold::Deaf(error)) = outer::hears() {
+                    self.is_deaf(narrator, &error);
+                }
             }
+            Err(Untold::Deaf(error)) => self.is_deaf(narrator, &error),
             Err(Untold::NoRoom(error)) => {
                 // Some of the runs around may have heard it.
                 outer::was_not_begun();
@@ -65,6 +65,12 @@ impl Above {
             }
         }
         Ok(())
+    }
+
+    fn is_deaf(&self, narrator: &Narrator, error: &io::Error) {
+        self.is_unheard.set(true);
+        let what = "the relent run around this one is not told what may not be sent twice";
+        narrator.remark(&format!("{what}: {}", plain(error)));
     }
 
     /// An attempt has failed, and another follows as this verdict says.

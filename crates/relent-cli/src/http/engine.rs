@@ -218,6 +218,9 @@ impl Engine {
                 Ok(()) => {
                     narrator.attempt_starts(call.attempt());
                     // Whoever reads that may have taken their time.
+                    if ear.heard().is_some() || !may_start(&call, now()) {
+                        guard.is_not_begun();
+                    }
                     self.may_start(&call, now(), ear).await
                 }
                 refused => refused,

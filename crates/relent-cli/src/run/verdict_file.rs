@@ -124,7 +124,9 @@ impl VerdictFile {
     /// anybody's, and what is beside the file is not relent's.
     fn remove_all(&mut self) {
         let ours = |name: &CStr| name.to_bytes().starts_with(NAME.as_bytes()).then(|| name.to_owned());
-        let all: Vec<CString> = self.handle.iter().flatten().filter_map(|entry| ours(entry.file_name())).collect();
+        // What cannot be read now will not be: an error has no end.
+        let entries = self.handle.iter().map_while(Result::ok);
+        let all: Vec<CString> = entries.filter_map(|entry| ours(entry.file_name())).collect();
         for name in all {
             let _ = unlinkat(&self.handle, &*name, UnlinkatFlags::NoRemoveDir);
         }
@@ -134,28 +136,34 @@ impl VerdictFile {
     ///
     /// A file that is gone, and what is no file, says nothing. Of one that is there and cannot be read nobody knows what somebody is at.
     pub(super) fn take(&self, command: u32) -> Said {
-        self.read(command).unwrap_or_default()
+        match self.read(command) {
+            Ok(said) => said.unwrap_or_default(),
+            Err(_) => Said::of_what_cannot_be_read(),
+        }
     }
 
     /// Of the file, if it is one: not of another one with another name somewhere, which is no file of ours.
-    fn read(&self, command: u32) -> Option<Said> {
+    fn read(&self, command: u32) -> io::Result<Option<Said>> {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let name = name(self.nth);
-        let made = self.file.metadata().ok()?;
+        let made = self.file.metadata()?;
         let opened = openat(&self.handle, &*name, flags, Mode::empty()).map(File::from);
         let file = match &opened {
             Ok(opened) => {
-                let data = opened.metadata().ok()?;
+                let data = opened.metadata()?;
                 let is_made = (data.dev(), data.ino()) == (made.dev(), made.ino());
-                (is_made || (data.is_file() && data.nlink() == 1)).then_some(opened)?
+                (is_made || (data.is_file() && data.nlink() == 1)).then_some(opened)
             }
             // It may not be opened any more, or nothing may: what was made is open.
-            Err(_) => {
-                let named = fstatat(&self.handle, &*name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
-                ((named.st_dev, named.st_ino) == (made.dev(), made.ino())).then_some(&self.file)?
-            }
+            Err(_) => match fstatat(&self.handle, &*name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+                Err(Errno::ENOENT) => None,
+                named => {
+                    let named = named?;
+                    ((named.st_dev, named.st_ino) == (made.dev(), made.ino())).then_some(&self.file)
+                }
+            },
         };
-        Some(said_in(file, &speaker(command)).unwrap_or_else(|_| Said::of_what_cannot_be_read()))
+        file.map(|file| said_in(file, &speaker(command))).transpose()
     }
 }
 

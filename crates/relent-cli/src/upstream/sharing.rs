@@ -44,8 +44,9 @@ pub(crate) struct Sharing {
     answers: Receiver<(u64, Result<Shared, Error>)>,
     /// Until when the store is left alone.
     away: Option<Instant>,
-    /// The permit of the shared rate that was booked for the next attempt.
+    /// The permit of the shared rate that was booked for the next attempt, and the one of the attempt that was let through last.
     booked: Option<Permit>,
+    used: Option<Permit>,
     /// The last that was booked and will not be used.
     back: Option<Permit>,
     /// When the call's time is over.
@@ -149,6 +150,7 @@ impl Sharing {
             answers,
             away: None,
             booked: None,
+            used: None,
             back: None,
             deadline,
             most: AT_THE_ENDS,
@@ -242,8 +244,13 @@ impl Sharing {
 
     /// The permit that was booked is used.
     fn go(&mut self) -> Leave {
-        self.booked = None;
+        self.used = self.booked.take();
         Leave::Go
+    }
+
+    /// The attempt that was let through was not begun: there was no time any more, perhaps.
+    pub(crate) fn is_not_begun(&mut self) {
+        self.back = self.used.take().or(self.back);
     }
 
     /// The permit that was booked is not.
