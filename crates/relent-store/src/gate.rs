@@ -4,21 +4,36 @@
 //! ten times a second somebody, as long as nobody is answered. An answer lets two more go, and theirs four, so that a store that
 //! comes back meets what has gathered in steps, each as large as what it has shown it can do, and not all of it at once. Nobody
 //! is sent away: how long somebody stands there is his own affair.
+//!
+//! Nobody waits for another to be polled: a task may leave a future lying that stands first, or was let go. So each who stands there has a
+//! timer of his own, and looks himself. Who lets his time pass is passed over by who looks next, and has his place again when he looks.
+//! Who stands behind looks the less often the more are before him, from ten times a second to every few seconds, so that of very many few
+//! look at a time.
 
 use crate::race::race;
 use relent::{SystemTimer, Timer, Timestamp};
 use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::poll_fn,
+    mem,
     pin::pin,
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    task::{Poll, Waker},
     time::Duration,
 };
-use tokio::sync::{Mutex as Line, Notify};
 
 /// How often somebody asks while nobody is answered.
 const EVERY: Duration = Duration::from_millis(100);
+
+/// How long it is the first's turn alone.
+const GRACE: Duration = Duration::from_millis(10);
+
+/// How much later each looks than who stands before him, and of how many that is so.
+const APART: Duration = Duration::from_millis(1);
+const FRONT: u64 = 2000;
 
 /// How many go after one who stood in the line was answered.
 const MORE: usize = 2;
@@ -30,18 +45,17 @@ pub(crate) struct Gate {
     is_shut: AtomicBool,
     /// How many were answered.
     answered: AtomicU64,
-    line: Line<()>,
-    /// How many stand in it.
-    standing: AtomicUsize,
-    leave: Mutex<Leave>,
-    /// Whoever is first is told that he may go.
-    granted: Notify,
+    line: Mutex<Line>,
 }
 
+/// Each who stands in it has a number, and who came first the lowest.
 #[derive(Debug, Default)]
-struct Leave {
-    /// How many may go at once.
-    granted: usize,
+struct Line {
+    next: u64,
+    /// Who waits. Without a waker he was woken, and has not looked since.
+    waiting: BTreeMap<u64, Option<Waker>>,
+    /// Who may go at once, when he looks.
+    let_go: BTreeSet<u64>,
     /// When somebody went last.
     last: Option<Timestamp>,
 }
@@ -54,8 +68,8 @@ pub(crate) struct Pass {
 }
 
 impl Gate {
-    fn leave(&self) -> MutexGuard<'_, Leave> {
-        self.leave.lock().unwrap_or_else(PoisonError::into_inner)
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Leave to ask without standing in the line, unless the store is away.
@@ -67,38 +81,30 @@ impl Gate {
         Pass { answered: self.answered.load(Ordering::Relaxed), has_stood }
     }
 
-    /// Leave to ask, after all who were here before. Whoever is dropped has left the line.
+    /// Leave to ask, after all who were here before and look. Whoever is dropped has left the line.
     pub(crate) async fn turn(&self) -> Pass {
-        let _standing = Standing::new(&self.standing);
-        let _first = self.line.lock().await;
+        let standing = Standing::new(self);
         loop {
-            let Some(wait) = self.wait() else { return self.passed(true) };
-            race(pin!(self.granted.notified()), pin!(SystemTimer.sleep(wait))).await;
+            let Some(wait) = poll_fn(|cx| Poll::Ready(standing.look(cx.waker()))).await else {
+                return self.passed(true);
+            };
+            let mut is_woken = false;
+            let woken = poll_fn(|_| if mem::replace(&mut is_woken, true) { Poll::Ready(()) } else { Poll::Pending });
+            race(pin!(woken), pin!(SystemTimer.sleep(wait))).await;
         }
-    }
-
-    /// How long whoever is first has to wait; `None` if he goes.
-    fn wait(&self) -> Option<Duration> {
-        let (now, mut leave) = (SystemTimer.now(), self.leave());
-        let wait = leave.last.map_or(Duration::ZERO, |last| (last + EVERY).since(now));
-        if leave.granted == 0 && !wait.is_zero() {
-            return Some(wait);
-        }
-        *leave = Leave { granted: leave.granted.saturating_sub(1), last: Some(now) };
-        None
     }
 
     /// Somebody was answered.
     pub(crate) fn answered(&self, pass: Pass) {
         self.answered.fetch_add(1, Ordering::Relaxed);
         let was_shut = self.is_shut.load(Ordering::Relaxed) && self.is_shut.swap(false, Ordering::Relaxed);
-        let standing = self.standing.load(Ordering::Relaxed);
-        if (pass.has_stood || was_shut) && standing > 0 {
-            let mut leave = self.leave();
+        if pass.has_stood || was_shut {
+            let mut line = self.line();
             // What nobody is there to use is not kept for the next trouble.
-            leave.granted = (leave.granted + MORE).min(standing);
-            drop(leave);
-            self.granted.notify_one();
+            let more = [(); MORE].map(|()| line.let_one_go());
+            let first = line.first();
+            drop(line);
+            wake(more.into_iter().chain([first]));
         }
     }
 
@@ -106,31 +112,99 @@ impl Gate {
     pub(crate) fn found_away(&self, pass: Pass) {
         let is_silent = self.answered.load(Ordering::Relaxed) == pass.answered;
         if is_silent && !self.is_shut.swap(true, Ordering::Relaxed) {
-            self.leave().granted = 0;
+            self.line().let_go.clear();
         }
     }
 }
 
+fn wake(those: impl IntoIterator<Item = Option<Waker>>) {
+    those.into_iter().flatten().for_each(Waker::wake);
+}
+
+impl Line {
+    /// The first may go; he is to be woken.
+    fn let_one_go(&mut self) -> Option<Waker> {
+        let (number, waker) = self.waiting.pop_first()?;
+        self.let_go.insert(number);
+        waker
+    }
+
+    /// Whoever is first now is to be woken, so that he knows.
+    fn first(&mut self) -> Option<Waker> {
+        self.waiting.first_entry()?.get_mut().take()
+    }
+
+    /// Those before somebody stand in it no more, until they look.
+    fn without_those_before(&mut self, number: u64) -> BTreeMap<u64, Option<Waker>> {
+        let rest = self.waiting.split_off(&number);
+        mem::replace(&mut self.waiting, rest)
+    }
+
+    /// How many stand before somebody, at most.
+    fn before(&self, number: u64) -> u64 {
+        self.waiting.first_key_value().map_or(0, |(&first, _)| number.saturating_sub(first))
+    }
+}
+
 /// Somebody in the line.
-struct Standing<'a>(&'a AtomicUsize);
+struct Standing<'a> {
+    gate: &'a Gate,
+    number: u64,
+}
 
 impl Standing<'_> {
-    fn new(standing: &AtomicUsize) -> Standing<'_> {
-        standing.fetch_add(1, Ordering::Relaxed);
-        Standing(standing)
+    fn new(gate: &Gate) -> Standing<'_> {
+        let number = {
+            let mut line = gate.line();
+            line.next += 1;
+            line.next
+        };
+        Standing { gate, number }
+    }
+
+    /// How long he waits until he looks again, unless he is woken; `None` if he goes.
+    fn look(&self, waker: &Waker) -> Option<Duration> {
+        let (now, waker, mut line) = (SystemTimer.now(), waker.clone(), self.gate.line());
+        let before = line.before(self.number);
+        let due = line.last.map_or(now, |last| last + EVERY) + if before > 0 { GRACE } else { Duration::ZERO };
+        let was_let_go = line.let_go.remove(&self.number);
+        if was_let_go || due <= now {
+            line.last = Some(now);
+            let passed_over = if was_let_go { BTreeMap::new() } else { line.without_those_before(self.number) };
+            drop(line);
+            drop(passed_over);
+            return None;
+        }
+        let older = line.waiting.insert(self.number, Some(waker));
+        drop(line);
+        drop(older);
+        let later = before.min(FRONT) + before.saturating_sub(FRONT) % FRONT;
+        Some(due.since(now) + APART * u32::try_from(later).unwrap_or(u32::MAX))
     }
 }
 
 impl Drop for Standing<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut line = self.gate.line();
+        let was_first = line.waiting.first_key_value().is_some_and(|(&first, _)| first == self.number);
+        let own = line.waiting.remove(&self.number);
+        // Leave that he did not use is for the next.
+        let was_let_go = line.let_go.remove(&self.number);
+        let next = if was_let_go { line.let_one_go() } else { None };
+        let first = if was_let_go || was_first { line.first() } else { None };
+        drop(line);
+        drop(own);
+        wake([next, first]);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{future::Future, sync::Arc};
+    use std::{
+        future::Future,
+        sync::{Arc, atomic::AtomicUsize},
+    };
     use tokio::{task::JoinHandle, time};
 
     /// A store that answers or not, and who asks it.
@@ -309,5 +383,110 @@ mod tests {
             assert!(!pass(10, turn.as_mut()).await);
         }
         assert!(pass(11, turn).await);
+    }
+
+    /// As a task does that goes on with something else (`select!`), and keeps the future.
+    async fn left_lying<'a>(gate: &'a Gate, number: usize) -> Vec<impl Future<Output = Pass> + Unpin + 'a> {
+        let mut those: Vec<_> = (0..number).map(|_| Box::pin(gate.turn())).collect();
+        for one in &mut those {
+            assert!(!pass(0, one.as_mut()).await);
+        }
+        those
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_stands_first_and_is_left_lying_holds_up_nobody() {
+        for number in [1, 16] {
+            let gate = Gate::default();
+            gate.found_away(gate.pass().unwrap());
+            gate.turn().await;
+            let lying = left_lying(&gate, number).await;
+            assert!(!pass(100, gate.turn()).await, "it is their turn");
+            assert!(pass(30, gate.turn()).await, "who looks next passes {number} over");
+            let mut now = time::Instant::now();
+            for _ in 0..20 {
+                let last = gate.turn().await;
+                assert_eq!(now.elapsed(), EVERY, "they stand no more before anybody");
+                gate.found_away(last);
+                now = time::Instant::now();
+            }
+            gate.answered(gate.turn().await);
+            assert!(gate.pass().is_some());
+            drop(lying);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_let_go_and_left_lying_holds_up_nobody_and_waits_again() {
+        let gate = Arc::new(Gate::default());
+        gate.found_away(gate.pass().unwrap());
+        let first = gate.turn().await;
+        let mut lying = left_lying(&gate, MORE).await;
+        let others: Vec<_> = (0..50)
+            .map(|_| gate.clone())
+            .map(|gate| {
+                tokio::spawn(async move {
+                    let pass = gate.turn().await;
+                    gate.answered(pass);
+                })
+            })
+            .collect();
+        time::sleep(TRIP).await;
+        gate.answered(first);
+        let now = time::Instant::now();
+        for other in others {
+            assert!(pass(1000, other).await);
+        }
+        assert!(now.elapsed() <= EVERY, "{:?}", now.elapsed());
+        // What was theirs then is no leave for the next trouble.
+        gate.found_away(gate.pass().unwrap());
+        gate.turn().await;
+        for one in &mut lying {
+            assert!(!pass(0, one).await);
+        }
+        for one in lying {
+            let now = time::Instant::now();
+            one.await;
+            assert_eq!(now.elapsed(), EVERY);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_came_first_goes_first_though_another_looks_before() {
+        let gate = Gate::default();
+        gate.found_away(gate.pass().unwrap());
+        gate.turn().await;
+        let mut lying = left_lying(&gate, 3).await;
+        for left in (0..3).rev() {
+            time::sleep(EVERY).await;
+            for other in &mut lying[1..] {
+                assert!(!pass(0, other).await);
+            }
+            assert!(pass(0, lying.remove(0)).await, "{left} come after");
+        }
+    }
+
+    /// Of very many that stand there, few look at a time.
+    #[tokio::test(start_paused = true)]
+    async fn who_stands_far_behind_looks_seldom() {
+        let gate = Arc::new(Gate::default());
+        gate.found_away(gate.pass().unwrap());
+        gate.turn().await;
+        let looked = Arc::new(AtomicUsize::new(0));
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..5_000 {
+            let (gate, looked) = (gate.clone(), looked.clone());
+            tasks.spawn(async move {
+                let mut turn = pin!(gate.turn());
+                poll_fn(|cx| {
+                    looked.fetch_add(1, Ordering::Relaxed);
+                    turn.as_mut().poll(cx)
+                })
+                .await;
+            });
+        }
+        time::sleep(Duration::from_secs(4)).await;
+        let looked = looked.load(Ordering::Relaxed) - 5_000;
+        assert!(looked < 4 * 5_000, "{looked} times in four seconds");
     }
 }

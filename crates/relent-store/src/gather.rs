@@ -1,7 +1,8 @@
 //! Questions of many callers, asked of a server as one.
 //!
 //! A question costs both sides much the same whether one key is in it or a hundred, and so does a commit. So where enough questions
-//! of a kind are under way, those that come meanwhile gather, and go together when one of these has its answer. A caller that
+//! of a kind are under way, those that come meanwhile gather, and go together when one of these has its answer, or has been under way for
+//! long. Each who waits sees to that himself: whoever asks may be left lying by his task, or his answer. A caller that
 //! is alone asks alone and at once. What has no answer among others (a key that somebody has, a row that somebody is at, anything
 //! that the server refuses) is asked about alone: no caller's trouble is another's.
 
@@ -9,7 +10,7 @@ use crate::{
     Error,
     race::{Either, race},
 };
-use relent::{SystemTimer, Timer};
+use relent::{SystemTimer, Timer, Timestamp};
 use std::{
     future::Future,
     marker::PhantomData,
@@ -51,13 +52,23 @@ pub(crate) trait Many: Sized + Send + Sync + 'static {
 pub(crate) struct Gather<Q: Many>(Mutex<Queue<Q>>);
 
 struct Queue<Q: Many> {
+    /// By their numbers.
     waiting: Vec<Waiting<Q>>,
-    under_way: usize,
+    under_way: Vec<UnderWay>,
+    /// How many have waited or gone so far.
+    number: u64,
     /// How many are still to be asked alone.
     shy: u32,
 }
 
+/// Who has a place, and until when it is his alone.
+struct UnderWay {
+    number: u64,
+    until: Timestamp,
+}
+
 struct Waiting<Q: Many> {
+    number: u64,
     question: Q,
     asks: oneshot::Sender<Told<Q>>,
 }
@@ -68,12 +79,16 @@ enum Told<Q: Many> {
     Alone(Option<Lane<Q>>),
 }
 
-/// One of the questions under way. When it ends, those that gathered meanwhile have its place.
-struct Lane<Q: Many>(Q::Engine, PhantomData<fn(Q)>);
+/// One of the questions under way. When it ends, those that gathered meanwhile have its place, unless somebody had it before.
+struct Lane<Q: Many> {
+    engine: Q::Engine,
+    number: u64,
+    of: PhantomData<fn(Q)>,
+}
 
 impl<Q: Many> Default for Gather<Q> {
     fn default() -> Gather<Q> {
-        Gather(Mutex::new(Queue { waiting: vec![], under_way: 0, shy: 0 }))
+        Gather(Mutex::new(Queue { waiting: vec![], under_way: vec![], number: 0, shy: 0 }))
     }
 }
 
@@ -83,9 +98,41 @@ impl<Q: Many> Gather<Q> {
     }
 }
 
+impl<Q: Many> Queue<Q> {
+    fn next(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    /// Whether there is a place. One that somebody has had for too long is one.
+    fn has_place(&mut self, now: Timestamp) -> bool {
+        self.under_way.retain(|one| now < one.until);
+        self.under_way.len() < Q::LANES
+    }
+
+    fn lane(&mut self, engine: &Q::Engine, now: Timestamp) -> Lane<Q> {
+        let number = self.next();
+        self.under_way.push(UnderWay { number, until: now + HOLDS });
+        Lane { engine: engine.clone(), number, of: PhantomData }
+    }
+
+    /// Those who go together now, in the order in which they came.
+    fn gathered(&mut self) -> Vec<Waiting<Q>> {
+        // Whoever went away before it was asked has not asked.
+        self.waiting.retain(|waiting| !waiting.asks.is_closed());
+        let rest = self.waiting.split_off(self.waiting.len().min(MOST));
+        mem::replace(&mut self.waiting, rest)
+    }
+
+    /// How many wait before it, at most; `None` if its question was taken.
+    fn before(&self, number: u64) -> Option<u64> {
+        number.checked_sub(self.waiting.first()?.number)
+    }
+}
+
 enum Place<Q: Many> {
     Alone(Option<Lane<Q>>),
-    Waiting(oneshot::Receiver<Told<Q>>),
+    Waiting(u64, oneshot::Receiver<Told<Q>>),
 }
 
 /// Asks together with others, where there are enough of them; else, and where it has no answer among them, `alone`.
@@ -95,78 +142,91 @@ pub(crate) async fn together<Q: Many>(
     alone: impl Future<Output = Result<Q::Answer, Error>>,
 ) -> Result<Q::Answer, Error> {
     let place = {
-        let mut queue = Q::gather(engine).lock();
+        let (now, mut queue) = (SystemTimer.now(), Q::gather(engine).lock());
         if queue.shy > 0 {
             queue.shy -= 1;
             Place::Alone(None)
-        } else if queue.under_way < Q::LANES {
-            queue.under_way += 1;
-            Place::Alone(Some(Lane::<Q>::new(engine)))
+        } else if queue.waiting.is_empty() && queue.has_place(now) {
+            Place::Alone(Some(queue.lane(engine, now)))
         } else {
             let (asks, told) = oneshot::channel();
-            queue.waiting.push(Waiting { question: question(), asks });
-            Place::Waiting(told)
+            let number = queue.next();
+            queue.waiting.push(Waiting { number, question: question(), asks });
+            Place::Waiting(number, told)
         }
     };
     let lane = match place {
         Place::Alone(lane) => lane,
-        Place::Waiting(told) => match told.await {
-            Ok(Told::Answer(answer)) => return answer,
-            Ok(Told::Alone(lane)) => lane,
+        Place::Waiting(number, told) => match wait::<Q>(engine, number, told).await {
+            Some(Told::Answer(answer)) => return answer,
+            Some(Told::Alone(lane)) => lane,
             // The runtime that was to ask has ended.
-            Err(_) => None,
+            None => None,
         },
     };
-    held(lane, alone).await
+    let answer = alone.await;
+    drop(lane);
+    answer
 }
 
-/// Runs what is asked in a lane, and gives the lane up where that takes long.
-async fn held<T, L>(lane: L, asked: impl Future<Output = T>) -> T {
-    let mut asked = pin!(asked);
-    match race(asked.as_mut(), pin!(SystemTimer.sleep(HOLDS))).await {
-        Either::First(answer) => answer,
-        Either::Second(()) => {
-            drop(lane);
-            asked.await
+/// Waits until it is asked together with others. Who has waited for long enough, asks for all that gathered.
+async fn wait<Q: Many>(engine: &Q::Engine, number: u64, mut told: oneshot::Receiver<Told<Q>>) -> Option<Told<Q>> {
+    while let Some(wait) = look::<Q>(engine, number) {
+        if let Either::First(told) = race(pin!(&mut told), pin!(SystemTimer.sleep(wait))).await {
+            return told.ok();
         }
+    }
+    told.await.ok()
+}
+
+/// How long it waits until there is a place at the latest; `None` if its question was taken.
+fn look<Q: Many>(engine: &Q::Engine, number: u64) -> Option<Duration> {
+    loop {
+        let (now, mut queue) = (SystemTimer.now(), Q::gather(engine).lock());
+        let before = queue.before(number)?;
+        if !queue.has_place(now) {
+            let free = queue.under_way.iter().map(|one| one.until.since(now)).min().unwrap_or(HOLDS);
+            // Those who do not go with the next look later.
+            return Some(free + HOLDS * u32::try_from(before / MOST as u64).unwrap_or(u32::MAX));
+        }
+        let (gathered, lane) = (queue.gathered(), queue.lane(engine, now));
+        drop(queue);
+        lane.go(gathered);
     }
 }
 
 impl<Q: Many> Lane<Q> {
-    fn new(engine: &Q::Engine) -> Lane<Q> {
-        Lane(engine.clone(), PhantomData)
+    fn go(self, mut gathered: Vec<Waiting<Q>>) {
+        if gathered.len() == 1 {
+            let told = gathered.pop().map(|only| only.asks.send(Told::Alone(Some(self))));
+            return drop(told);
+        }
+        // Without a runtime each asks alone.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(ask(self, gathered));
+        }
     }
 }
 
 impl<Q: Many> Drop for Lane<Q> {
     fn drop(&mut self) {
-        let mut gathered = {
-            let mut queue = Q::gather(&self.0).lock();
-            // Whoever went away before it was asked has not asked.
-            queue.waiting.retain(|waiting| !waiting.asks.is_closed());
-            let most = queue.waiting.len().min(MOST);
-            if most == 0 {
-                queue.under_way -= 1;
+        let (gathered, lane) = {
+            let (now, mut queue) = (SystemTimer.now(), Q::gather(&self.engine).lock());
+            let Some(at) = queue.under_way.iter().position(|one| one.number == self.number) else { return };
+            queue.under_way.swap_remove(at);
+            let gathered = queue.gathered();
+            if gathered.is_empty() {
                 return;
             }
-            let rest = queue.waiting.split_off(most);
-            mem::replace(&mut queue.waiting, rest)
+            (gathered, queue.lane(&self.engine, now))
         };
-        let lane = Lane::new(&self.0);
-        if gathered.len() == 1 {
-            let told = gathered.pop().map(|only| only.asks.send(Told::Alone(Some(lane))));
-            return drop(told);
-        }
-        // Without a runtime each asks alone.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(ask(lane, gathered));
-        }
+        lane.go(gathered);
     }
 }
 
 async fn ask<Q: Many>(lane: Lane<Q>, gathered: Vec<Waiting<Q>>) {
     let (those, mut asks): (Vec<Q>, Vec<_>) = gathered.into_iter().map(|one| (one.question, one.asks)).unzip();
-    let engine = lane.0.clone();
+    let engine = lane.engine.clone();
     let answer = {
         // What nobody waits for any more is cancelled.
         let all_gone = async {
@@ -174,8 +234,9 @@ async fn ask<Q: Many>(lane: Lane<Q>, gathered: Vec<Waiting<Q>>) {
                 asks.closed().await;
             }
         };
-        held(lane, async { race(pin!(Q::ask(&engine, those)), pin!(all_gone)).await }).await
+        race(pin!(Q::ask(&engine, those)), pin!(all_gone)).await
     };
+    drop(lane);
     let told: Vec<Told<Q>> = match answer {
         Either::Second(()) => return,
         Either::First(Err(error)) => asks.iter().map(|_| Told::Answer(Err(error.clone()))).collect(),
@@ -203,8 +264,17 @@ async fn ask<Q: Many>(lane: Lane<Q>, gathered: Vec<Waiting<Q>>) {
 mod tests {
     use super::*;
     use crate::ErrorKind;
-    use std::sync::Arc;
-    use tokio::sync::{Semaphore, mpsc};
+    use std::{
+        future::poll_fn,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+    use tokio::{
+        sync::{Semaphore, mpsc},
+        time::{Instant, timeout},
+    };
 
     /// Numbers that are doubled, one at a time or many. Those over a hundred are for nobody but themselves.
     #[derive(Clone)]
@@ -230,18 +300,29 @@ mod tests {
         }
 
         fn double(&self, number: u32) -> tokio::task::JoinHandle<Result<u32, Error>> {
+            tokio::spawn(self.doubled(number))
+        }
+
+        fn doubled(&self, number: u32) -> impl Future<Output = Result<u32, Error>> + Send + use<> {
             let doubler = self.clone();
-            tokio::spawn(async move {
+            async move {
                 let alone = async {
                     doubler.told(vec![number]).await;
                     Ok(number * 2)
                 };
                 together(&doubler, || number, alone).await
-            })
+            }
+        }
+
+        /// As a task does that goes on with something else (`select!`), and keeps the future.
+        async fn left_lying(&self, number: u32) -> impl Future<Output = Result<u32, Error>> + Unpin {
+            let mut asks = Box::pin(self.doubled(number));
+            assert!(timeout(Duration::ZERO, &mut asks).await.is_err());
+            asks
         }
 
         fn under_way(&self) -> usize {
-            self.0.gather.lock().under_way
+            self.0.gather.lock().under_way.len()
         }
     }
 
@@ -263,6 +344,9 @@ mod tests {
             Ok(those.iter().map(|&number| (number < 100).then_some(number * 2)).collect())
         }
     }
+
+    /// Too late, but not never.
+    const SOON: Duration = Duration::from_secs(1);
 
     async fn settle() {
         for _ in 0..20 {
@@ -406,6 +490,115 @@ mod tests {
             assert_eq!(asks.await.unwrap(), Ok(number * 2));
         }
         assert_eq!(doubler.under_way(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_and_is_left_lying_holds_up_nobody() {
+        let (doubler, mut asks) = Doubler::new();
+        let lying = doubler.left_lying(1).await;
+        assert_eq!(asks.recv().await, Some(vec![1]));
+        let now = Instant::now();
+        let rest = [2, 3].map(|number| doubler.double(number));
+        assert_eq!(timeout(SOON, asks.recv()).await, Ok(Some(vec![2, 3])), "they go together");
+        assert!(now.elapsed() <= HOLDS, "{:?}", now.elapsed());
+        doubler.0.may.add_permits(3);
+        for (number, asks) in [2, 3].into_iter().zip(rest) {
+            assert_eq!(asks.await.unwrap(), Ok(number * 2));
+        }
+        assert_eq!(doubler.double(4).await.unwrap(), Ok(8));
+        assert!(now.elapsed() <= HOLDS, "there is a place at once: {:?}", now.elapsed());
+        // Who comes when it is long ago does not wait either.
+        assert_eq!(asks.recv().await, Some(vec![4]));
+        let again = doubler.left_lying(5).await;
+        tokio::time::sleep(HOLDS).await;
+        let now = Instant::now();
+        doubler.0.may.add_permits(3);
+        assert_eq!(timeout(SOON, doubler.doubled(6)).await, Ok(Ok(12)));
+        assert_eq!(now.elapsed(), Duration::ZERO);
+        assert_eq!((lying.await, again.await), (Ok(2), Ok(10)));
+        assert_eq!(doubler.under_way(), 0);
+    }
+
+    /// Wherever he was when his task left him: each question is asked once.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_and_is_left_lying_holds_up_nobody() {
+        for number in [1, 2, 16] {
+            let (doubler, mut asks) = Doubler::new();
+            let first = doubler.double(100);
+            assert_eq!(asks.recv().await, Some(vec![100]));
+            let mut lying = vec![];
+            for nth in 0..number {
+                lying.push((nth, doubler.left_lying(nth).await));
+            }
+            doubler.0.may.add_permits(100);
+            assert_eq!(first.await.unwrap(), Ok(200));
+            let now = Instant::now();
+            for asks in [50, 51, 52].map(|number| doubler.double(number)) {
+                assert!(timeout(SOON, asks).await.unwrap().unwrap().is_ok());
+            }
+            assert!(now.elapsed() <= HOLDS, "{number}: {:?}", now.elapsed());
+            for (nth, lying) in lying {
+                assert_eq!(lying.await, Ok(nth * 2));
+            }
+            let mut asked = vec![];
+            while let Ok(those) = asks.try_recv() {
+                asked.extend(those);
+            }
+            asked.sort_unstable();
+            let all: Vec<u32> = (0..number).chain([50, 51, 52]).collect();
+            assert_eq!(asked, all);
+            assert_eq!(doubler.under_way(), 0);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_dropped_with_a_place_that_he_never_saw_leaves_it() {
+        let (doubler, mut asks) = Doubler::new();
+        let first = doubler.double(1);
+        assert_eq!(asks.recv().await, Some(vec![1]));
+        let lying = doubler.left_lying(2).await;
+        doubler.0.may.add_permits(1);
+        assert_eq!(first.await.unwrap(), Ok(2));
+        let rest = [3, 4].map(|number| doubler.double(number));
+        settle().await;
+        assert!(asks.is_empty() && doubler.under_way() == 1);
+        let now = Instant::now();
+        drop(lying);
+        assert_eq!(timeout(SOON, asks.recv()).await, Ok(Some(vec![3, 4])));
+        assert_eq!(now.elapsed(), Duration::ZERO);
+        doubler.0.may.add_permits(1);
+        for asks in rest {
+            assert!(asks.await.unwrap().is_ok());
+        }
+    }
+
+    /// Of many that gather where nobody is answered, those look who go next.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_behind_many_looks_seldom() {
+        const ALL: usize = MOST * 8;
+        let (doubler, mut asks) = Doubler::new();
+        let looked = Arc::new(AtomicUsize::new(0));
+        let tasks: Vec<_> = (0..=ALL)
+            .map(|_| {
+                let (mut asks, looked) = (Box::pin(doubler.doubled(1)), looked.clone());
+                tokio::spawn(poll_fn(move |cx| {
+                    looked.fetch_add(1, Ordering::Relaxed);
+                    asks.as_mut().poll(cx)
+                }))
+            })
+            .collect();
+        assert_eq!(asks.recv().await, Some(vec![1]));
+        let now = Instant::now();
+        for _ in 0..8 {
+            assert_eq!(asks.recv().await.map(|those| those.len()), Some(MOST));
+        }
+        assert_eq!(now.elapsed(), HOLDS * 8);
+        let looked = looked.load(Ordering::Relaxed);
+        assert!(looked <= ALL * 3, "{looked}");
+        doubler.0.may.add_permits(9);
+        for asks in tasks {
+            assert_eq!(asks.await.unwrap(), Ok(2));
+        }
     }
 
     #[test]

@@ -2,43 +2,70 @@
 //!
 //! A network that swallows everything tells nobody, and the client would wait on its connection for as long as the system keeps
 //! it open. So where a question had no answer, and nothing was heard for a while, the next question goes over another; as it does
-//! where the connection broke.
+//! where the connection broke. It is made by a task of its own, for all who wait: whoever asks first may be left lying by his.
 
 use super::{
     fault, nonsense,
     wire::{self, Seen},
 };
-use crate::{Error, tls::Tls};
+use crate::{Error, ErrorKind, tls::Tls};
 use redis::{
     Cmd, ConnectionAddr, ConnectionInfo, FromRedisValue, RedisConnectionInfo, RedisError, RedisResult,
     aio::{MultiplexedConnection, PubSub},
 };
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
-use tokio::task::AbortHandle;
+use tokio::{sync::watch, task::AbortHandle};
 
 /// How long nothing is heard on a connection that is not given up, though somebody asked.
 const SILENCE: Duration = Duration::from_millis(250);
 
-/// Where the server is, and the connection that questions go over now, many at a time. It is made when one is asked.
+/// The connection that questions go over now, many at a time. It is made when one is asked.
 pub(super) struct Line {
+    server: Arc<Server>,
+    now: Arc<Mutex<Now>>,
+}
+
+/// Where the server is, and who we are.
+struct Server {
     address: ConnectionAddr,
     login: RedisConnectionInfo,
     tls: Option<Tls>,
-    now: Mutex<Option<Connected>>,
-    /// Who makes a connection; the others wait for it.
-    making: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Now {
+    connected: Option<Connected>,
+    making: Weak<Making>,
 }
 
 #[derive(Clone)]
 struct Connected {
     connection: MultiplexedConnection,
     watch: Arc<Watch>,
+}
+
+/// A connection that is made. That ends with the last who waits for it.
+struct Making {
+    made: watch::Receiver<Option<Result<Connected, Error>>>,
+    task: AbortHandle,
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Making {
+    fn is_over(&self) -> bool {
+        self.made.borrow().is_some() || self.made.has_changed().is_err()
+    }
 }
 
 /// What is known of a connection. What reads from it ends with the last who knows.
@@ -77,16 +104,16 @@ impl Watch {
 impl Line {
     pub(super) fn new(server: &ConnectionInfo, tls: Option<Tls>) -> Line {
         let (address, login) = (server.addr().clone(), server.redis_settings().clone());
-        Line { address, login, tls, now: Mutex::default(), making: tokio::sync::Mutex::default() }
+        Line { server: Arc::new(Server { address, login, tls }), now: Arc::default() }
     }
 
-    fn now(&self) -> MutexGuard<'_, Option<Connected>> {
+    fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What to ask over.
     pub(super) async fn question(&self) -> Result<Question<'_>, Error> {
-        let connected = self.now().clone();
+        let connected = self.now().connected.clone();
         let Connected { connection, watch } = match connected {
             Some(connected) => connected,
             None => self.connected().await?,
@@ -96,28 +123,62 @@ impl Line {
     }
 
     async fn connected(&self) -> Result<Connected, Error> {
-        let _first = self.making.lock().await;
-        if let Some(connected) = self.now().clone() {
-            return Ok(connected);
-        }
-        let seen = Arc::default();
-        let (connection, reader) = wire::asking(&self.address, &self.login, self.tls.as_ref(), &seen).await?;
-        let (reader, made) = (tokio::spawn(reader).abort_handle(), Instant::now());
-        let watch = Arc::new(Watch { reader, made, silent: AtomicU64::new(0), seen });
-        Ok(self.now().insert(Connected { connection, watch }).clone())
+        let making = {
+            let mut now = self.now();
+            if let Some(connected) = &now.connected {
+                return Ok(connected.clone());
+            }
+            let making = now.making.upgrade();
+            match making.filter(|making| !making.is_over()) {
+                Some(making) => making,
+                None => {
+                    let making = Arc::new(self.make());
+                    now.making = Arc::downgrade(&making);
+                    making
+                }
+            }
+        };
+        let mut made = making.made.clone();
+        let made = made.wait_for(Option::is_some).await.ok().and_then(|made| made.clone());
+        made.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "the runtime that was to connect has ended")))
+    }
+
+    fn make(&self) -> Making {
+        let (tells, made) = watch::channel(None);
+        let (server, now) = (self.server.clone(), self.now.clone());
+        let task = tokio::spawn(async move {
+            let connected = server.connected().await;
+            if let Ok(connected) = &connected {
+                let older = now.lock().unwrap_or_else(PoisonError::into_inner).connected.replace(connected.clone());
+                drop(older);
+            }
+            tells.send_replace(Some(connected));
+        });
+        Making { made, task: task.abort_handle() }
     }
 
     /// The next question goes over another connection, unless one has taken the place of this one.
     fn give_up(&self, watch: &Arc<Watch>) {
         let mut now = self.now();
-        if now.as_ref().is_some_and(|now| Arc::ptr_eq(&now.watch, watch)) {
-            *now = None;
+        if now.connected.as_ref().is_some_and(|now| Arc::ptr_eq(&now.watch, watch)) {
+            now.connected = None;
         }
     }
 
     /// A connection of its own that listens, and where the messages that were taken are counted.
     pub(super) async fn listening(&self) -> Option<(PubSub, Arc<Seen>)> {
-        wire::listening(&self.address, &self.login, self.tls.as_ref()).await
+        let Server { address, login, tls } = &*self.server;
+        wire::listening(address, login, tls.as_ref()).await
+    }
+}
+
+impl Server {
+    async fn connected(&self) -> Result<Connected, Error> {
+        let seen = Arc::default();
+        let (connection, reader) = wire::asking(&self.address, &self.login, self.tls.as_ref(), &seen).await?;
+        let (reader, made) = (tokio::spawn(reader).abort_handle(), Instant::now());
+        let watch = Arc::new(Watch { reader, made, silent: AtomicU64::new(0), seen });
+        Ok(Connected { connection, watch })
     }
 }
 

@@ -12,7 +12,10 @@ use relent_store::{
 };
 use std::{
     collections::BTreeMap,
+    future::poll_fn,
     io::{Read, Write},
+    pin::Pin,
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -289,6 +292,47 @@ async fn who_waits_for_a_lease_in_redis_and_hears_nothing_gets_it_nevertheless()
     let store = Store::open(&server.url()).await.unwrap();
     let deafen = async || said(&server, &["CLIENT", "KILL", "TYPE", "pubsub"]).trim().parse().unwrap();
     any_server::a_lost_notification_only_delays(&store, deafen).await;
+}
+
+/// As a task does that goes on with something else (`select!`), and keeps the future.
+async fn polled_once<F: Future>(mut future: Pin<&mut F>) {
+    assert!(poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await);
+}
+
+/// Wherever a task was when it left them lying: asking over a new connection, beginning, waiting for others who begin.
+#[tokio::test]
+async fn futures_in_redis_that_are_left_lying_hold_up_nobody() {
+    let server = RedisServer::start(&["--appendfsync", "no"]);
+    let engine = Redis::open(&server.url(), "relent_").await.unwrap();
+    let (key, scope) = (Key::new("k").unwrap(), Scope::new("pay").unwrap());
+    let soon = Duration::from_secs(1);
+    said(&server, &["CLIENT", "KILL", "TYPE", "normal"]);
+    assert!(engine.read(&key).await.is_err());
+    let mut lying = Box::pin(engine.read(&key));
+    polled_once(lying.as_mut()).await;
+    assert!(tokio::time::timeout(soon, engine.read(&key)).await.unwrap().is_ok());
+    lying.await.unwrap();
+
+    let store = Store::new(engine);
+    let once = async |key: String| {
+        let (key, begin) = (Key::new(key).unwrap(), Instant::now());
+        store.once(&scope, &key).run(async |_| Ok::<_, String>("x")).await.unwrap();
+        begin.elapsed()
+    };
+    for number in [1, 2, 16] {
+        let mut lying: Vec<_> = (0..number).map(|nth| Box::pin(once(format!("{number} {nth} lies")))).collect();
+        for one in &mut lying {
+            polled_once(one.as_mut()).await;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        for nth in 0..5 {
+            let took = once(format!("{number} {nth}")).await;
+            assert!(took < soon, "{number}: {took:?}");
+        }
+        for one in lying {
+            one.await;
+        }
+    }
 }
 
 /// How long the server takes depends on how many commands it runs. So whoever is refused learns from it nothing but the answer, and
