@@ -148,7 +148,9 @@ pub(crate) fn heed(verdict: Verdict) -> Result<(), Untold> {
     let until = now.checked_add(wait).unwrap_or(now + FOR_EVER);
     let until = asked().until.map_or(until, |before| before.max(until));
     asked().until = Some(until);
-    tell_until(until)
+    tell_until(until)?;
+    // One further out has heard it, perhaps, and the nearest is who waits or does not.
+    hears()
 }
 
 /// Takes that back: it was waited for, or has become the end that was told.

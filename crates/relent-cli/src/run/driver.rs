@@ -459,7 +459,7 @@ impl Driver<'_> {
         let known = known.or(history.is_done.then_some(Verdict::Permanent)).filter(|_| !has_run);
         // What has run, or is under way, must not be begun anew for what ends us from here on.
         if has_run || history.is_at_it {
-            self.say_unheard(outer::nothing_again());
+            self.say_unheard(outer::nothing_again().and_then(|()| outer::hears()));
         } else if let Some(verdict) = known {
             // Nor for who has ended us, whose limit it may have been.
             self.say_unheard(outer::say(verdict, exit));

@@ -161,6 +161,31 @@ fn nothing_starts_after_its_time_though_it_was_said_to() {
     assert!(server.accept().is_err(), "nobody was asked");
 }
 
+/// What was let through and not begun has used nothing that others could use.
+#[test]
+fn what_was_not_begun_keeps_no_permit() {
+    let policy =
+        "[policy]\nmax_attempts = 1\n[upstream.bank]\nlimit = { rate = 1, per = '24h' }\nstore = 'sqlite:s.db'\n";
+    let url = format!("http://{}/", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    let shares = ["--policy", "p.toml", "--upstream", "bank"];
+    let time = ["-v", "--json", "--max-elapsed", "500ms"];
+    for (command, rest) in [("run", &["--", "touch", "ran"][..]), ("http", &[&*url])] {
+        let folder = Folder::new().file("p.toml", policy);
+        assert_eq!(folder.relent(&["store", "migrate", "--store", "sqlite:s.db"]).code, Some(0));
+        let (reader, mut writer) = pipe().expect("there are pipes");
+        writer.write_all(&[b'-'; 1 << 16]).expect("it takes 64 KiB");
+        let mut late = folder.command(&[&[command], &shares[..], &time[..], rest].concat());
+        let mut child = late.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer).spawn().expect("it is built");
+        drop(late);
+        assert!(!end(&mut child, command).success());
+        drop(reader);
+        let next = folder.relent(&[&["run"], &shares[..], &["--", "touch", "ran"]].concat());
+        assert_eq!((next.stderr.as_str(), next.code), ("", Some(0)), "{command}");
+        let used_up = folder.relent(&[&["run"], &shares[..], &["--", "true"]].concat());
+        assert_eq!(used_up.code, Some(1), "{command}: {used_up:?}");
+    }
+}
+
 /// Who is told that an attempt starts may take a second to read it, and the signal comes meanwhile.
 #[test]
 fn nothing_starts_after_a_signal_though_it_was_said_to() {

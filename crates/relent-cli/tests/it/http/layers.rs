@@ -181,6 +181,23 @@ fn what_one_layer_has_no_room_for_is_taken_back_from_the_others() {
     assert_eq!(said_in(&path.join("near")), ["exit 1-255: permanent", "exit 1-255: not begun"]);
 }
 
+/// The nearest is who begins anew; that one further out hears it is not enough.
+#[test]
+fn that_the_nearest_run_hears_nothing_is_said() {
+    for around in [&["run", "--"][..], &["run", "--", RELENT, "run", "--"]] {
+        for (reply, flag, about) in [
+            (Reply::new(200, &[], "ok"), "-dx", "what may not be sent twice"),
+            (Reply::new(503, &["Retry-After: 1"], ""), "--max-attempts=2", "what that means"),
+        ] {
+            let server = Server::new(vec![reply, Reply::new(200, &[], "ok")]);
+            let line = format!("rm -r \"${{RELENT_VERDICT%/*}}\"; {RELENT} http {flag} {}", server.url("/"));
+            let outcome = finish(command(&Folder::new(), &[around, &["sh", "-c", &line]].concat()));
+            let said = format!("relent: the relent run around this one is not told {about}: ");
+            assert_eq!(outcome.stderr.matches(&said).count(), 1, "{around:?}: {}", outcome.stderr);
+        }
+    }
+}
+
 /// Several may be on their way at once: what one takes back is its own.
 #[test]
 fn nor_is_one_beside_others_that_have_ended() {
