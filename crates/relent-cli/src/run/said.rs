@@ -47,6 +47,12 @@ impl Said {
         Said { at_it: [("?".to_owned(), 1)].into(), ..Said::default() }
     }
 
+    /// What relents have said of what they are at, and wait for, alone.
+    pub(super) fn of_relents(self) -> Said {
+        let Said { at_it, have_ended, waits, words, .. } = self;
+        Said { at_it, have_ended, waits, words, ..Said::default() }
+    }
+
     pub(super) fn is_nothing(&self) -> bool {
         self.at_it.is_empty()
             && self.have_ended.is_empty()

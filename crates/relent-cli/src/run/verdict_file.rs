@@ -38,8 +38,8 @@ pub(super) struct VerdictFile {
     nth: u64,
     /// Those children that there were before any attempt was made.
     children: Vec<Pid>,
-    /// It itself: what was said is read where it cannot be opened any more, too.
-    file: File,
+    /// It itself, as long as the value lives: what was said is read where it cannot be opened any more, too.
+    file: Option<File>,
 }
 
 impl VerdictFile {
@@ -64,7 +64,7 @@ impl VerdictFile {
             Ok((handle, file)) => {
                 // Cleaners of temporary folders leave alone what is locked (tmpfiles.d(5)), and a run may take weeks.
                 let _ = flock(&handle, FlockOperation::NonBlockingLockShared);
-                Ok(VerdictFile { handle, folder, nth: 1, children, file })
+                Ok(VerdictFile { handle, folder, nth: 1, children, file: Some(file) })
             }
             Err(error) => {
                 // There is no file in it. What is not ours is not removed: by its name only an empty folder can be.
@@ -95,7 +95,7 @@ impl VerdictFile {
             match make(&self.handle, &name(self.nth)) {
                 Err(Errno::EEXIST) => {}
                 made => {
-                    self.file = made?;
+                    self.file = Some(made?);
                     return Ok(());
                 }
             }
@@ -134,45 +134,51 @@ impl VerdictFile {
 
     /// What the command, and what it has started, wrote.
     ///
-    /// A file that is gone, and what is no file, says nothing. Of one that is there and cannot be read nobody knows what somebody is at.
+    /// A file that is gone, and what is no file, says nothing, but for what relents have said there before. Of one that is there and cannot be
+    /// read nobody knows what somebody is at.
     pub(super) fn take(&self, command: u32) -> Said {
-        match self.read(command) {
-            Ok(said) => said.unwrap_or_default(),
-            Err(_) => Said::of_what_cannot_be_read(),
-        }
+        self.read(&speaker(command)).unwrap_or_else(|_| Said::of_what_cannot_be_read())
     }
 
     /// Of the file, if it is one: not of another one with another name somewhere, which is no file of ours.
-    fn read(&self, command: u32) -> io::Result<Option<Said>> {
+    fn read(&self, command: &str) -> io::Result<Said> {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let name = name(self.nth);
-        let made = self.file.metadata()?;
+        let own = self.file.as_ref().ok_or(Errno::ENOENT)?;
+        let made = own.metadata()?;
         let opened = openat(&self.handle, &*name, flags, Mode::empty()).map(File::from);
-        let file = match &opened {
+        let (is_made, other) = match &opened {
             Ok(opened) => {
                 let data = opened.metadata()?;
                 let is_made = (data.dev(), data.ino()) == (made.dev(), made.ino());
-                (is_made || (data.is_file() && data.nlink() == 1)).then_some(opened)
+                (is_made, Some(opened).filter(|_| data.is_file() && data.nlink() == 1))
             }
             // It may not be opened any more, or nothing may: what was made is open.
             Err(_) => match fstatat(&self.handle, &*name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-                Err(Errno::ENOENT) => None,
+                Err(Errno::ENOENT) => (false, None),
                 named => {
                     let named = named?;
-                    ((named.st_dev, named.st_ino) == (made.dev(), made.ino())).then_some(&self.file)
+                    ((named.st_dev, named.st_ino) == (made.dev(), made.ino()), None)
                 }
             },
         };
-        file.map(|file| said_in(file, &speaker(command))).transpose()
+        let mut said = Said::default();
+        hear(own, command, &mut said)?;
+        if is_made {
+            return Ok(said);
+        }
+        // Whoever took it away, or put another in its place, has not ended what somebody is at.
+        let mut said = said.of_relents();
+        other.map_or(Ok(()), |other| hear(other, command, &mut said))?;
+        Ok(said)
     }
 }
 
-/// What is said in a file.
-fn said_in(file: &File, command: &str) -> io::Result<Said> {
+/// What is said in a file, after what was said before.
+fn hear(file: &File, command: &str, said: &mut Said) -> io::Result<()> {
     let length = file.metadata()?.len();
     let start = length.saturating_sub(LONGEST);
     let mut lines = BufReader::new(From { file, at: start }.take(length - start)).split(b'\n');
-    let mut said = Said::default();
     // Of a line that begins before what is read, nothing counts, unless there is no other: then nobody knows what it was.
     let cut = (start > 0).then(|| lines.next()).flatten().transpose()?;
     for line in lines {
@@ -181,7 +187,7 @@ fn said_in(file: &File, command: &str) -> io::Result<Said> {
     if cut.is_some() && said.is_nothing() {
         said.hear("...", command);
     }
-    Ok(said)
+    Ok(())
 }
 
 /// A file from somewhere on, wherever others are in it.
@@ -232,6 +238,8 @@ fn as_good_as_new(folder: &mut Dir) -> nix::Result<()> {
 impl Drop for VerdictFile {
     fn drop(&mut self) {
         self.remove_all();
+        // Where it is open it may have another name there until it is not (NFS, FUSE).
+        self.file = None;
         if self.is_there() && !self.is_needed() {
             let _ = fs::remove_dir(&self.folder);
         }
@@ -383,6 +391,13 @@ mod tests {
         assert_eq!(verdict.take(1).about(1), Some(Err("perhaps".to_owned())));
         fs::remove_file(&path).unwrap();
         assert_eq!(verdict.take(1).about(1), None);
+        // Whoever is at something is at it all the same.
+        verdict.file.as_ref().unwrap().write_all(b"\nexit 1-255 by 1.7: permanent\n").unwrap();
+        assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Permanent)));
+        fs::write(&path, "exit 1: transient\n").unwrap();
+        assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Permanent)));
+        fs::write(&path, "exit 1-255 by 1.7: taken back\nexit 1: transient\n").unwrap();
+        assert_eq!(verdict.take(1).about(1), Some(Ok(Verdict::Transient)));
         drop(verdict);
         assert!(!path.exists() && !path.parent().unwrap().exists());
     }
