@@ -331,6 +331,11 @@ pub(crate) fn reserves(delta: &Delta) -> u64 {
     delta.reserves.min(1_000_000 * RETRY)
 }
 
+/// How long what others have reserved counts, in milliseconds. Who tells nothing for so long has ended, or is alone.
+pub(crate) fn reserved_for(delta: &Delta) -> u64 {
+    millis(delta.every).saturating_mul(3).clamp(2000, 3_600_000)
+}
+
 /// In whole seconds, 1 to 3600.
 pub(crate) fn window(delta: &Delta) -> u64 {
     seconds(delta.window)
@@ -376,7 +381,7 @@ impl UpstreamRows {
         }
         let booked = self.book(now, delta, is_new);
         self.forget(now);
-        Shared { booked, ..self.shared(now, Some(delta.process), window(delta)) }
+        Shared { booked, ..self.shared(now, Some(delta), window(delta)) }
     }
 
     fn book(&mut self, now: Time, delta: &Delta, is_new: bool) -> Booked {
@@ -396,8 +401,8 @@ impl UpstreamRows {
         self.processes.retain(|_, process| process.seen.0 >= hour);
     }
 
-    /// What `asks` does not know by itself.
-    pub(crate) fn shared(&self, now: Time, asks: Option<Nonce>, window: u64) -> Shared {
+    /// What is known, and what who tells this does not know by itself.
+    pub(crate) fn shared(&self, now: Time, told: Option<&Delta>, window: u64) -> Shared {
         let second = now.0 / 1000;
         let first = (second + 1).saturating_sub(window);
         let rate = self.rate.map(|(rate, _)| rate);
@@ -417,7 +422,9 @@ impl UpstreamRows {
         let recent = now.0.saturating_sub(window * 1000)..=now.0.saturating_add(window * 1000);
         for (nonce, process) in self.processes.iter().filter(|(_, process)| recent.contains(&process.seen.0)) {
             shared.processes += 1;
-            if Some(*nonce) != asks {
+            let is_others =
+                |told: &Delta| told.process != *nonce && process.seen.0 >= now.0.saturating_sub(reserved_for(told));
+            if told.is_some_and(is_others) {
                 shared.reserved += process.reserves;
             }
             if process.is_open {

@@ -324,6 +324,7 @@ impl Sharing {
             is_last: false,
             // Each retry is asked for.
             reserves: 0,
+            every: Duration::ZERO,
             booking,
         };
         // A thread that is gone answers nothing.

@@ -152,11 +152,11 @@ impl Engine for Postgres {
         });
         let booking: [Option<i64>; 6] = booking.map_or([None; 6], |numbers| numbers.map(Some));
         params.extend(booking.iter().map(|number| (number as &(dyn ToSql + Sync), Type::INT8)));
-        let reserves = signed(rules::reserves(delta));
-        params.push((&reserves, Type::INT8));
+        let reserves = [rules::reserves(delta), rules::reserved_for(delta)].map(signed);
+        params.extend(reserves.iter().map(|number| (number as &(dyn ToSql + Sync), Type::INT8)));
         let sql =
             "SELECT * FROM relent_merge_and_reserve($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
-            $16, $17, $18)";
+            $16, $17, $18, $19)";
         let row = self.row(sql, &params).await?;
         let small = |column| u32::try_from(unsigned(&row, column)?).map_err(|_| fault::nonsense());
         let booked =

@@ -7,7 +7,7 @@ ALTER TABLE relent_upstream_process ADD COLUMN reserves bigint NOT NULL DEFAULT 
 CREATE FUNCTION relent_merge_and_reserve(
     in_name bytea, in_process bytea, in_seq bigint, span bigint, in_calls bigint, in_retries bigint, in_successes bigint,
     in_failures bigint, in_run bigint, in_open boolean, is_last boolean, in_gap bigint, in_burst bigint, ahead bigint,
-    wanted bigint, within bigint, back bigint, in_reserves bigint,
+    wanted bigint, within bigint, back bigint, in_reserves bigint, reserved_for bigint,
     OUT all_calls bigint, OUT all_retries bigint, OUT all_successes bigint, OUT all_failures bigint, OUT in_a_row bigint,
     OUT all_processes bigint, OUT all_open bigint, OUT all_open_calls bigint, OUT by_hand boolean, OUT now_ms bigint,
     OUT gap bigint, OUT burst bigint, OUT permits bigint, OUT booked bigint, OUT at_once bigint, OUT wait bigint,
@@ -30,5 +30,6 @@ BEGIN
             WHERE p.name = in_name AND p.process = in_process AND p.reserves <> in_reserves;
     END IF;
     SELECT coalesce(sum(p.reserves), 0) INTO reserved FROM relent_upstream_process p
-        WHERE p.name = in_name AND p.process <> in_process AND p.seen BETWEEN now_ms - span * 1000 AND now_ms + span * 1000;
+        WHERE p.name = in_name AND p.process <> in_process AND p.seen BETWEEN now_ms - least(reserved_for, span * 1000)
+        AND now_ms + span * 1000;
 END $$;

@@ -76,7 +76,7 @@ impl Redis {
         for flag in [delta.is_open, delta.is_last, is_question] {
             script.arg(u8::from(flag));
         }
-        script.arg(rules::reserves(delta));
+        script.arg(rules::reserves(delta)).arg(rules::reserved_for(delta));
         let asked = delta.booking.as_ref().map(Asked::of);
         if let Some(Asked { gap, burst, ahead, permits, within, back }) = asked {
             script.arg(gap).arg(burst).arg(ahead).arg(permits).arg(within).arg(back);

@@ -89,6 +89,7 @@ impl Redis {
                     run: 0,
                     is_open: false,
                     reserves: 0,
+                    every: Duration::ZERO,
                     is_last: false,
                     booking: None,
                 };

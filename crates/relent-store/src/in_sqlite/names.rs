@@ -54,7 +54,7 @@ statements! {
     del_process: "DELETE FROM relent_upstream_process WHERE name = ? AND process = ?",
     old_processes: "DELETE FROM relent_upstream_process WHERE name = ? AND seen < ?",
     sum_processes: "SELECT COUNT(*), IFNULL(SUM(is_open), 0), IFNULL(SUM(is_open * calls), 0),
-        IFNULL(SUM(CASE WHEN process <> ?4 THEN reserves END), 0)
+        IFNULL(SUM(CASE WHEN process <> ?4 AND seen >= ?5 THEN reserves END), 0)
         FROM relent_upstream_process WHERE name = ?1 AND seen BETWEEN ?2 AND ?3",
     add_second: "INSERT INTO relent_upstream_second (name, second, calls, retries, successes, failures)
         VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, second) DO UPDATE SET calls = calls + excluded.calls,

@@ -120,7 +120,7 @@ impl Tx<'_> {
         self.write(&names.old_seconds, params![name, signed(hour / 1000)])?;
         self.write(&names.old_processes, params![name, signed(hour)])?;
         let booked = self.book(names, delta, is_new)?;
-        Ok(Shared { booked, ..self.shared(names, &delta.upstream, Some(delta.process), rules::window(delta))? })
+        Ok(Shared { booked, ..self.shared(names, &delta.upstream, Some(delta), rules::window(delta))? })
     }
 
     fn book(&self, names: &Names, delta: &Delta, is_new: bool) -> Result<Booked, Error> {
@@ -140,12 +140,12 @@ impl Tx<'_> {
         Ok(booked)
     }
 
-    /// What `asks` does not know by itself.
+    /// What is known, and what who tells this does not know by itself.
     pub(super) fn shared(
         &self,
         names: &Names,
         upstream: &Key,
-        asks: Option<Nonce>,
+        told: Option<&Delta>,
         window: u64,
     ) -> Result<Shared, Error> {
         let (name, now) = (upstream.as_bytes(), self.now.time);
@@ -169,8 +169,9 @@ impl Tx<'_> {
             }
         };
         let (recent, ahead) = (now.0.saturating_sub(window * 1000), now.0.saturating_add(window * 1000));
-        let asks = asks.map_or(Vec::new(), |process| process.0.to_vec());
-        let within = params![name, signed(recent), signed(ahead), asks];
+        let teller = told.map_or(Vec::new(), |told| told.process.0.to_vec());
+        let since = now.0.saturating_sub(told.map_or(0, rules::reserved_for));
+        let within = params![name, signed(recent), signed(ahead), teller, signed(since)];
         let processes = self.one(&names.sum_processes, within, |row| {
             Ok((unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?, unsigned(row, 3)?))
         })?;

@@ -345,6 +345,7 @@ impl<E: Engine> Teller<E> {
             is_open,
             is_last,
             reserves: if self.sharing.ratio.is_some() { told.wants.max(self.ledger.left_in(RETRY)) } else { 0 },
+            every: self.sharing.interval(),
             booking: self.pacing.map(|pacing| pacing.booking(is_last)),
         };
         told.pending = Some(delta.clone());
@@ -583,6 +584,23 @@ mod tests {
             let left = left(&tellers, calls, spent);
             assert!(tellers.is_empty() || left < 0.01, "seed {seed}: {left} is nobody's");
         }
+    }
+
+    /// A process that was killed says no goodbye.
+    #[tokio::test]
+    async fn who_has_ended_holds_nothing_for_long() {
+        let clock = crate::Clock::manual(crate::Time(1_000_000_000));
+        let store = Store::new(Memory::on(clock.clone()));
+        let name = Key::new("bank").unwrap();
+        let sharing = Sharing { ratio: Some(0.0), ..Sharing::default() };
+        let dead = started(&store, &name, Upstream::new("bank"), sharing).await.unwrap();
+        let (_, teller) = started(&store, &name, Upstream::new("bank"), sharing).await.unwrap();
+        for (millis, left) in [(0, 0.0), (2000, 0.0), (2001, 5.0)] {
+            clock.set(crate::Time(1_000_000_000 + millis));
+            teller.tell(false).await.unwrap();
+            assert_eq!(teller.ledger.left(), left, "{millis}");
+        }
+        drop(dead);
     }
 
     /// Neither what all hold nor its end takes it back.

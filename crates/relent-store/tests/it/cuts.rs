@@ -99,6 +99,7 @@ impl Asked {
             is_open: false,
             is_last: false,
             reserves: 0,
+            every: Duration::ZERO,
             booking: None,
         }
     }

@@ -1,6 +1,6 @@
 -- KEYS: upstream, its seconds, its processes, its permits by second.
 -- ARGV: name, process, seq, window in seconds, calls, retries, successes, failures, run, is_open, is_last, whether it is only
--- a question, reserves; and where a rate is booked from: gap, burst, ahead, permits, within, back (nanoseconds).
+-- a question, reserves, how long those of others count; and where a rate is booked from: gap, burst, ahead, permits, within, back (nanoseconds).
 local second, window = math.floor(now / 1000), tonumber(ARGV[4])
 
 local function numbers(packed)
@@ -72,11 +72,11 @@ end
 
 -- The same as `Pace::book` of the other engines.
 local booked, at_once, wait = 0, 0, 0
-if ARGV[14] then
-    local gap, ahead, within = tonumber(ARGV[14]), tonumber(ARGV[16]), tonumber(ARGV[18])
+if ARGV[15] then
+    local gap, ahead, within = tonumber(ARGV[15]), tonumber(ARGV[17]), tonumber(ARGV[19])
     local wanted, back = 0, 0
     if is_new then
-        wanted, back = tonumber(ARGV[17]), tonumber(ARGV[19])
+        wanted, back = tonumber(ARGV[18]), tonumber(ARGV[20])
     end
     local pace = redis.call('HMGET', KEYS[1], 'owed', 'at')
     local gone = math.max(0, now - (tonumber(pace[2] or '') or now)) * 1000000
@@ -90,7 +90,7 @@ if ARGV[14] then
     at_once = math.min(till(ahead), booked)
     wait = math.max(0, owed + at_once * gap - ahead)
     if ARGV[12] ~= '1' then
-        redis.call('HSET', KEYS[1], 'owed', text(owed + booked * gap), 'at', text(now), 'gap', ARGV[14], 'burst', ARGV[15])
+        redis.call('HSET', KEYS[1], 'owed', text(owed + booked * gap), 'at', text(now), 'gap', ARGV[15], 'burst', ARGV[16])
         if booked ~= back then
             local taken = (tonumber(redis.call('HGET', KEYS[4], text(second)) or '') or 0) + booked - back
             redis.call('HSET', KEYS[4], text(second), text(math.max(0, taken)))
@@ -125,7 +125,7 @@ for nth = 2, #all, 2 do
     local told = numbers(all[nth])
     if told[2] >= now - window * 1000 and told[2] <= now + window * 1000 then
         processes = processes + 1
-        if all[nth - 1] ~= ARGV[2] then
+        if all[nth - 1] ~= ARGV[2] and told[2] >= now - tonumber(ARGV[14]) then
             reserved = reserved + (told[5] or 0)
         end
         if told[3] == 1 then
