@@ -131,10 +131,10 @@ impl Guard {
         }
     }
 
-    /// The attempt that was let through was not begun, and none is any more.
-    pub(crate) fn is_not_begun(&mut self) {
+    /// The attempt that was let through has begun, or begins now; what was not gives back what it had when this is dropped.
+    pub(crate) fn begins(&mut self) {
         if let Some(sharing) = &mut self.sharing {
-            sharing.is_not_begun();
+            sharing.begins();
         }
     }
 

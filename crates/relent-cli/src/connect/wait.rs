@@ -82,6 +82,7 @@ pub(super) fn wait(
             let _ = news.send(News { target: nth, attempt, outcome: Heard::Failed(refused), remark, told });
             return;
         }
+        guard.begins();
         let (outcome, delay, remark) = match once(call.attempt_limit(now())) {
             Ok(()) => {
                 guard.ended(now(), Outcome::Success);

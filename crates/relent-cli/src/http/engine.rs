@@ -218,9 +218,6 @@ impl Engine {
                 Ok(()) => {
                     narrator.attempt_starts(call.attempt());
                     // Whoever reads that may have taken their time.
-                    if ear.heard().is_some() || !may_start(&call, now()) {
-                        guard.is_not_begun();
-                    }
                     self.may_start(&call, now(), ear).await
                 }
                 refused => refused,
@@ -236,6 +233,7 @@ impl Engine {
             if call.attempt() == 1 && !self.replay(true).is_allowed() {
                 self.above.stand(narrator)?;
             }
+            guard.begins();
             let failure = match self.attempt(&mut call, &now, (&mut guard, narrator), received).await {
                 Ok(success) => {
                     narrator.upstream(guard.told(now()));

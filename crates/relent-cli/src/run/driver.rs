@@ -175,17 +175,17 @@ impl Driver<'_> {
             }
             // The store was asked for leave, and may have taken the time.
             if let Some(outcome) = stops(call, self.now(), self.signals, self.lease.as_deref()) {
-                self.guard.is_not_begun();
                 return Ok(outcome);
             }
             let (began, attempt) = (self.now(), call.attempt());
             self.narrator.attempt_starts(attempt);
-            let ended = match self.attempt(call, history)? {
+            let begun = self.attempt(call, history);
+            if !matches!(begun, Ok(Err(_))) {
+                self.guard.begins();
+            }
+            let ended = match begun? {
                 Ok(ended) => ended,
-                Err(outcome) => {
-                    self.guard.is_not_begun();
-                    return Ok(outcome);
-                }
+                Err(outcome) => return Ok(outcome),
             };
             history.attempts += 1;
             let (mut interrupted, outlives) = (ended.interrupted, ended.outlives_a_hangup);

@@ -44,7 +44,7 @@ pub(crate) struct Sharing {
     answers: Receiver<(u64, Result<Shared, Error>)>,
     /// Until when the store is left alone.
     away: Option<Instant>,
-    /// The permit of the shared rate that was booked for the next attempt, and the one of the attempt that was let through last.
+    /// The permit of the shared rate that was booked for the next attempt, and that of the one that was let through and has not begun.
     booked: Option<Permit>,
     used: Option<Permit>,
     /// The last that was booked and will not be used.
@@ -242,15 +242,15 @@ impl Sharing {
         is_booked
     }
 
-    /// The permit that was booked is used.
+    /// The permit that was booked is for the attempt that begins now.
     fn go(&mut self) -> Leave {
         self.used = self.booked.take();
         Leave::Go
     }
 
-    /// The attempt that was let through was not begun: there was no time any more, perhaps.
-    pub(crate) fn is_not_begun(&mut self) {
-        self.back = self.used.take().or(self.back);
+    /// The attempt that was let through has begun: its permit is used.
+    pub(crate) fn begins(&mut self) {
+        self.used = None;
     }
 
     /// The permit that was booked is not.
@@ -275,6 +275,7 @@ impl Sharing {
             (self.untold.successes, self.untold.run) = (self.untold.successes + 1, 0);
         }
         self.untold.is_open = is_open;
+        self.begins();
     }
 
     /// May a retry be made, as far as all others know? If so it is counted.
@@ -411,7 +412,7 @@ fn why(error: &Error) -> String {
 impl Drop for Sharing {
     fn drop(&mut self) {
         let until = latest(AT_THE_ENDS, self.deadline);
-        if let Some(permit) = self.booked.take().or(self.back.take()) {
+        if let Some(permit) = self.booked.take().or(self.used.take()).or(self.back.take()) {
             self.give_back(permit, until);
         } else if self.untold.successes + self.untold.failures > 0 {
             let _ = self.tell_until(until, Duration::from_secs(1), Told::default());

@@ -271,6 +271,7 @@ impl<E: Engine> SharedUpstream<E> {
     /// What the store says; then the last interval is not counted.
     pub async fn leave(self) -> Result<Shared, Error> {
         self.telling.abort();
+        self.teller.told().has_left = true;
         let told = self.teller.tell(true).await;
         self.teller.leaves();
         told
@@ -308,6 +309,9 @@ impl<E: Engine> Teller<E> {
                     };
                     race(pin!(SystemTimer.sleep(time)), pin!(wanted)).await;
                 }
+            }
+            if self.told().has_left {
+                return;
             }
             if self.tell(false).await.is_err() {
                 self.go_on_alone();
@@ -370,8 +374,9 @@ impl<E: Engine> Teller<E> {
         let (share, wants) = self.sharing.share(shared, delta.reserves);
         let (was_alone, before, untold) = {
             let mut told = self.told();
-            // Of two that were under way the later one may be answered first.
+            // Of two that were under way the later one may be answered first: all that the other tells is what was booked.
             if delta.seq < told.learnt {
+                self.pacing.iter().for_each(|pacing| pacing.learn(SystemTimer.now(), shared.booked, shared.processes));
                 return;
             }
             told.learnt = delta.seq;
@@ -392,19 +397,21 @@ impl<E: Engine> Teller<E> {
         };
         // Whose own breaker is open goes on by itself: its probes are how all learn that it is over. What the program holds by hand is its to let go.
         let state = self.upstream.its_breaker().map(Breaker::state);
-        let is_held = matches!(state, Some(BreakerState::HeldOpen | BreakerState::HeldClosed));
-        let is_probing = delta.is_open && shared.held.is_none();
+        let is_own = match state {
+            Some(BreakerState::Open | BreakerState::HalfOpen) => shared.held.is_none(),
+            Some(BreakerState::HeldOpen | BreakerState::HeldClosed) => !self.is_held(before),
+            _ => false,
+        };
         let after = self.told().held;
         match (before, after) {
             (before, after) if before == after => {}
-            (None, Some(_)) if is_held => self.told().held = None,
-            (_, Some(Held::Open)) if is_probing => self.told().held = None,
+            _ if is_own => self.told().held = None,
             (_, Some(Held::Open)) => heedless(|| _ = self.upstream.hold_open()),
             (_, Some(Held::Closed)) => heedless(|| _ = self.upstream.hold_closed()),
             (_, None) => heedless(|| _ = self.upstream.release()),
         }
         // Whoever leaves may do so between the answer and this.
-        if before != after && after.is_some() && self.told().has_left {
+        if before != after && !is_own && after.is_some() && self.told().has_left {
             heedless(|| _ = self.upstream.release());
         }
         // The store does not know what was spent while it was asked.
@@ -423,9 +430,20 @@ impl<E: Engine> Teller<E> {
         self.let_go();
     }
 
+    /// Whether the breaker is as we have set it for all.
+    fn is_held(&self, held: Option<Held>) -> bool {
+        let state = match held {
+            Some(Held::Open) => BreakerState::HeldOpen,
+            Some(Held::Closed) => BreakerState::HeldClosed,
+            None => return false,
+        };
+        self.upstream.its_breaker().is_some_and(|breaker| breaker.state() == state)
+    }
+
     /// Nobody holds the breaker any more, for all.
     fn let_go(&self) {
-        if self.told().held.take().is_some() {
+        let held = self.told().held.take();
+        if held.is_some() && self.is_held(held) {
             heedless(|| _ = self.upstream.release());
         }
     }
@@ -444,7 +462,6 @@ impl<E: Engine> Teller<E> {
         if self.told().known.held.is_none() {
             self.let_go();
         }
-        self.pacing.iter().for_each(|pacing| pacing.is_away());
         if is_first {
             self.store.tell(Notice::Alone(self.name.to_string()));
         }
@@ -616,6 +633,15 @@ mod tests {
             teller.tell(false).await.unwrap();
             assert_eq!(state(), BreakerState::HeldClosed, "{held:?}");
         }
+        upstream.release();
+        store.hold(&name, Some(Held::Open)).await.unwrap();
+        teller.tell(false).await.unwrap();
+        assert_eq!(state(), BreakerState::HeldOpen);
+        // What the program does then is its own.
+        upstream.hold_closed();
+        store.hold(&name, None).await.unwrap();
+        teller.tell(false).await.unwrap();
+        assert_eq!(state(), BreakerState::HeldClosed);
         upstream.release();
         store.hold(&name, Some(Held::Open)).await.unwrap();
         teller.tell(false).await.unwrap();

@@ -12,6 +12,9 @@ use tokio::sync::Notify;
 /// When it is worth asking again, at the earliest; a store is asked no more often.
 pub(super) const SOON: Duration = Duration::from_millis(10);
 
+/// A store that takes longer is missed: it would be given up.
+const SLOWEST: u64 = 3_000_000_000;
+
 /// Permits that the store granted to this process. A decision is made under a lock that is held for a few instructions; nothing
 /// waits for the store.
 #[derive(Debug)]
@@ -41,9 +44,10 @@ struct Hand {
     /// When the store was last heard of, and by when it is again.
     heard: u64,
     again: u64,
-    /// Until when this process has earned permits alone, and how many: what the store grants for the same time pays for them.
+    /// Until when this process has earned permits alone.
     alone: u64,
-    owed: u32,
+    /// How long it took from one answer to the next: so far ahead permits are asked for, and as long the store is not missed.
+    cycle: u64,
     processes: u64,
 }
 
@@ -70,7 +74,8 @@ impl Pacing {
     /// gives back what is left.
     pub(super) fn booking(&self, is_last: bool) -> Booking {
         let mut hand = self.hand();
-        let most = (self.every / self.gap()).saturating_add(self.rate.burst.into()).saturating_add(1);
+        let ahead = hand.cycle.max(self.every);
+        let most = (ahead / self.gap()).saturating_add(self.rate.burst.into()).saturating_add(1);
         let wants = match hand.used.saturating_add(hand.missed) {
             0 => 0,
             _ if is_last => 0,
@@ -84,14 +89,8 @@ impl Pacing {
         (0..of_free).for_each(|_| _ = hand.free.pop_last());
         (hand.later, hand.at_once) = (hand.later - of_later, hand.at_once - (back - of_later - of_free));
         (hand.used, hand.missed, hand.has_asked) = (0, 0, wants > 0);
-        let within = Duration::from_nanos(self.every);
-        let permits = wants.saturating_sub(has).saturating_add(if is_last { 0 } else { hand.owed });
-        Booking { rate: self.rate, permits, within, back }
-    }
-
-    /// The store is away: it grants nothing for that time.
-    pub(super) fn is_away(&self) {
-        self.hand().owed = 0;
+        let within = Duration::from_nanos(ahead);
+        Booking { rate: self.rate, permits: wants.saturating_sub(has), within, back }
     }
 
     /// What the store granted.
@@ -102,15 +101,12 @@ impl Pacing {
         hand.free = hand.free.split_off(&now.saturating_add(1));
         (hand.at_once, hand.later) = (hand.at_once.saturating_add(due).saturating_add(free), hand.later - due);
         hand.next = hand.next.saturating_add(gap.saturating_mul(due.into()));
-        let paid = hand.owed.min(booked.permits);
-        let paid_later = paid.saturating_sub(booked.at_once);
-        hand.owed -= paid;
         if hand.later == 0 {
-            let wait = nanos(booked.wait).saturating_add(gap.saturating_mul(paid_later.into()));
-            hand.next = now.saturating_add(wait);
+            hand.next = now.saturating_add(nanos(booked.wait));
         }
-        hand.at_once = hand.at_once.saturating_add(booked.at_once.saturating_sub(paid));
-        hand.later = hand.later.saturating_add(booked.permits - booked.at_once - paid_later);
+        hand.at_once = hand.at_once.saturating_add(booked.at_once);
+        hand.later = hand.later.saturating_add(booked.permits - booked.at_once);
+        hand.cycle = if hand.heard == 0 { 0 } else { now.saturating_sub(hand.heard).min(SLOWEST) };
         let wait =
             if hand.has_asked && booked.permits == 0 { nanos(booked.wait).saturating_sub(self.every) } else { 0 };
         (hand.heard, hand.alone) = (now, 0);
@@ -140,7 +136,7 @@ impl Hand {
 
     /// While the store is not heard of, this process goes on with its share of the rate.
     fn earn_alone(&mut self, now: u64, every: u64, gap: u64, burst: u32) {
-        let from = self.heard.saturating_add(every.saturating_mul(3)).max(self.alone);
+        let from = self.heard.saturating_add(every.max(self.cycle).saturating_mul(3)).max(self.alone);
         let share = gap.saturating_mul(self.processes);
         let earned = now.saturating_sub(from) / share;
         if earned == 0 {
@@ -148,9 +144,7 @@ impl Hand {
         }
         self.alone = from.saturating_add(earned.saturating_mul(share));
         let most = (u64::from(burst) / self.processes).max(1) as u32;
-        let earned = u32::try_from(earned).unwrap_or(u32::MAX).min(most.saturating_sub(self.at_once));
-        self.at_once += earned;
-        self.owed = self.owed.saturating_add(earned);
+        self.at_once = self.at_once.saturating_add(u32::try_from(earned).unwrap_or(u32::MAX)).min(most);
     }
 }
 
@@ -316,28 +310,23 @@ mod tests {
         assert_eq!(granted, 50, "a quarter of a hundred a second, for two seconds after three intervals");
     }
 
-    /// A store that answers late grants permits for the time in which this process had its share alone.
+    /// A store that answers late is asked for more at a time, and missed later: who had its share alone meanwhile would have it twice.
     #[test]
-    fn what_was_earned_alone_is_paid_with_what_is_granted_for_that_time() {
+    fn a_store_that_answers_late_is_asked_further_ahead() {
         let pacing = pacing(1);
         let _ = pacing.booking(false);
         pacing.learn(at(1000), booked(0, 0, 10 * MS), 4);
-        let alone = |till| (1000..=till).filter(|now| pacing.book(at(*now), NO).is_ok()).count();
-        assert_eq!(alone(1700), 10, "a quarter of a hundred a second, for 0.4 s");
-        pacing.learn(at(1700), booked(12, 2, 10 * MS), 4);
-        assert_eq!([1780, 1790, 1800, 1900].map(|now| pacing.available(at(now))), [0, 1, 2, 2]);
-        // What is not paid is asked for.
-        assert_eq!(alone(1800), 2);
-        let _ = pacing.booking(false);
-        assert_eq!(alone(2500), 12);
-        pacing.learn(at(2500), booked(5, 5, 10 * MS), 4);
-        assert_eq!((pacing.available(at(2500)), pacing.booking(false).permits), (0, 12 + 7));
-        pacing.learn(at(2500), booked(9, 9, 10 * MS), 4);
-        assert_eq!(pacing.available(at(2500)), 2);
-        // A store that was away has granted nothing.
-        assert_eq!((alone(2500), alone(3000)), (2, 5));
-        pacing.is_away();
-        pacing.learn(at(3000), booked(2, 2, 10 * MS), 4);
-        assert_eq!(pacing.available(at(3000)), 2);
+        assert_eq!(pacing.booking(false).within, 100 * MS);
+        pacing.learn(at(1700), booked(0, 0, 10 * MS), 4);
+        let alone = |from, till| (from..=till).filter(|now| pacing.book(at(*now), NO).is_ok()).count();
+        assert_eq!(alone(1700, 3800), 0, "three times as long as it took");
+        let Booking { permits, within, .. } = pacing.booking(false);
+        assert_eq!((permits, within), (72, 700 * MS));
+        pacing.learn(at(2400), booked(3, 0, 10 * MS), 4);
+        assert_eq!([2409, 2410, 2430].map(|now| pacing.available(at(now))), [0, 1, 3]);
+        pacing.learn(at(2500), booked(0, 0, 10 * MS), 4);
+        assert_eq!(pacing.booking(false).within, 100 * MS, "it is quick again");
+        pacing.learn(at(90_000), booked(0, 0, 10 * MS), 4);
+        assert_eq!(pacing.booking(false).within, 3000 * MS);
     }
 }

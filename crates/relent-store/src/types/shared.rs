@@ -28,8 +28,8 @@ pub struct Delta {
     pub run: u64,
     /// Whether this process's own breaker is open.
     pub is_open: bool,
-    /// What it may spend of a budget before it tells again, in millionths of a retry: nobody else may. Up to a million retries; what is more
-    /// counts as these.
+    /// What it may spend of a budget before it tells again, in millionths of a retry: nobody else who reserves may. Up to a million retries; what
+    /// is more counts as these.
     pub reserves: u64,
     /// How often processes tell. What others have reserved who have not told for three times as long, and two seconds, is free again.
     pub every: Duration,

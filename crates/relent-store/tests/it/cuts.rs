@@ -391,7 +391,10 @@ async fn a_lost_answer(mut bench: Bench) {
         bench.length(op).await;
     }
     // Somebody changes the value before it is asked for again: what was replaced then is known to nobody, and no conflict.
-    let slow = bench.through.clone().patience(relent::Policy::constant(Duration::from_millis(500)).max_attempts(9));
+    let slow = bench
+        .through
+        .clone()
+        .patience(relent::Policy::constant(Duration::from_millis(500)).jitter(relent::Jitter::None).max_attempts(9));
     let stock = Key::new("stock").unwrap();
     let theirs = async {
         while bench.direct.read(&stock).await.unwrap().value.is_none() {

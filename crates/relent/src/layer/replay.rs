@@ -205,11 +205,11 @@ impl<B: Body + Unpin> Body for ReplayBody<B> {
             && (self.reader == tape.reader || tape.reader == 0)
     }
 
-    /// Of one that has not begun, all of it; so one that is too large says more than may be kept, and one that has failed more than
-    /// there can be.
+    /// Of one that has not begun, all of it; so one that is too large says more than may be kept, and one that has failed before more
+    /// than there can be.
     fn size_hint(&self) -> SizeHint {
         let tape = lock(&self.tape);
-        if tape.has_failed {
+        if tape.has_failed && self.reader == 0 {
             let mut hint = SizeHint::new();
             hint.set_lower(u64::MAX);
             return hint;
