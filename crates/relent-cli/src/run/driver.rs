@@ -391,6 +391,8 @@ impl Driver<'_> {
             }
         };
         history.is_at_it = ended.said.is_at_it();
+        // Whatever makes a failure of it: its code, its output, or that one success is not enough.
+        let verdict = verdict.map(|verdict| if history.is_at_it { Verdict::Permanent } else { verdict });
         history.stands = ended.stands;
         history.have_ended.extend(ended.said.take_ended());
         history.have_waited = ended.said.has_waited(history.successes > 0);

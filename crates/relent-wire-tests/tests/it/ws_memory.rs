@@ -326,3 +326,28 @@ async fn a_close_ends_under_a_flood() {
     timeout(10 * SEC, socket.close()).await.expect("it ends");
     assert!(left.load(Ordering::SeqCst) > 0, "it has not waited for the end of the flood");
 }
+
+/// A server that takes its time for each message answers what was asked behind all of them too late.
+#[tokio::test(start_paused = true)]
+async fn what_takes_longer_than_an_answer_may_is_confirmed_as_it_goes() {
+    let came = Arc::new(Mutex::new(0));
+    let seen = came.clone();
+    let road = road(open_door(), move |_, mut socket: Socket| {
+        let seen = seen.clone();
+        async move {
+            while let Some(Ok(message)) = socket.next().await {
+                if message.is_text() {
+                    sleep(500 * MS).await;
+                    *seen.lock().unwrap() += 1;
+                }
+            }
+        }
+    });
+    let mut socket = road(EXACT.websocket("ws://memory/").unwrap().outbox(Outbox::Repeat(100))).open();
+    for nth in 0..100 {
+        socket.send(Message::text(nth.to_string())).await.unwrap();
+    }
+    // The server needs 50 s for all of them, and has 10 s for an answer.
+    timeout(60 * SEC, socket.flush()).await.expect("it moves").unwrap();
+    assert_eq!(*came.lock().unwrap(), 100, "each once");
+}

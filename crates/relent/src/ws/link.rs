@@ -141,6 +141,9 @@ where
     }
 }
 
+/// So many messages that may have to be sent again are confirmed at a time.
+const SOME: u64 = 8;
+
 /// A connection was lost that had been well, and others with it: what comes now is the first attempt of a herd, at a
 /// random moment within the limits of time. RFC 6455 7.2.3: "the first reconnect attempt SHOULD be delayed by a random
 /// amount of time".
@@ -343,7 +346,16 @@ impl<'l, T: Timer> Life<'l, T> {
         if self.closed.is_some() || self.has_closed {
             return None;
         }
-        if let Some(message) = self.greeting.pop_front().or_else(|| self.line.take()) {
+        if let Some(message) = self.greeting.pop_front() {
+            return Some(message);
+        }
+        // Of many, some as they go, and not all at the end: that may come too late for the server, or for the connection.
+        let written = self.line.written();
+        let asked = self.pings.back().map_or(0, |(_, asked)| *asked);
+        if self.line.unconfirmed().min(written.saturating_sub(asked)) >= SOME {
+            return Some(self.ping(written));
+        }
+        if let Some(message) = self.line.take() {
             return Some(message);
         }
         let written = self.line.written();

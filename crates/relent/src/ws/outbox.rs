@@ -363,6 +363,11 @@ impl Line {
         });
     }
 
+    /// How many have been written that may have to be sent again.
+    pub(super) fn unconfirmed(&self) -> u64 {
+        lock(&self.state).written.len() as u64
+    }
+
     /// Whether somebody waits for messages to be confirmed.
     pub(super) fn wants_confirmation(&self) -> bool {
         let state = lock(&self.state);

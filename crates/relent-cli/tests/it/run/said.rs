@@ -132,3 +132,19 @@ fn a_command_that_does_not_wait_for_what_it_starts_is_told_of() {
     place.relent(&["run", "--", "setsid", "true"]).is(0, "", said);
     place.relent(&["run", "--max-attempts", "1", "-q", "--", "setsid", "-w", "sh", "-c", "exit 3"]).is(3, "", "");
 }
+
+/// Whatever makes a failure of a success: somebody may be at what may not be done twice.
+#[test]
+fn what_somebody_is_at_is_not_begun_anew_whatever_makes_the_failure() {
+    let script = "echo x >> ran; echo state: pending; echo \"exit 1-255 by 1.7-a: permanent\" >> \"$RELENT_VERDICT\"";
+    for flags in [&["--until-output", "done"][..], &["--retry-on-output", "pending"], &["--consecutive", "2"]] {
+        for (last, times) in [("", 1), ("; echo \"exit 1-255 by 1.7-a: taken back\" >> \"$RELENT_VERDICT\"", 2)] {
+            let place = Place::new();
+            let script = format!("{script}{last}");
+            let base = ["run", "-q", "--base", "1ms", "--max-attempts", "2"];
+            place.relent(&[&base[..], flags, &["--", "sh", "-c", &script]].concat());
+            let ran = std::fs::read_to_string(place.0.path().join("ran")).unwrap();
+            assert_eq!(ran.lines().count(), times, "{flags:?} {last}");
+        }
+    }
+}
