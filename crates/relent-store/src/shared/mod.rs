@@ -323,10 +323,14 @@ impl<E: Engine> Teller<E> {
     fn delta(&self, is_last: bool) -> Delta {
         let breaker = self.upstream.snapshot().breaker;
         let mut told = self.told();
-        // Whose time is over finds out by its next call, which may never come: it votes as long as somebody's calls fail.
-        let is_open = breaker.is_some_and(|breaker| match breaker.state {
-            BreakerState::Open if breaker.until.is_none_or(|until| until > SystemTimer.now()) => true,
-            BreakerState::Open | BreakerState::HalfOpen => told.known.failures > 0,
+        // Whose time is over finds out by its next call, which may never come: it votes for as long again while somebody's calls fail.
+        let now = SystemTimer.now();
+        let is_open = breaker.is_some_and(|breaker| match (breaker.state, breaker.until) {
+            (BreakerState::Open, Some(until)) if until <= now => {
+                told.known.failures > 0 && now < until + until.since(breaker.since)
+            }
+            (BreakerState::Open, _) => true,
+            (BreakerState::HalfOpen, _) => told.known.failures > 0,
             _ => false,
         });
         let counted = self.ledger.take();
@@ -673,11 +677,11 @@ mod tests {
         let store = Store::new(Memory::new());
         let name = Key::new("bank").unwrap();
         let breaker = || Breaker::consecutive(3).open_for(Duration::from_secs(15));
+        // However long failures are counted.
+        let sharing = Sharing { window: Duration::from_secs(3600), ..Sharing::default() };
         let mut all = Vec::new();
         for _ in 0..4 {
-            all.push(
-                started(&store, &name, Upstream::new("bank").breaker(breaker()), Sharing::default()).await.unwrap(),
-            );
+            all.push(started(&store, &name, Upstream::new("bank").breaker(breaker()), sharing).await.unwrap());
         }
         for (upstream, _) in &all[..2] {
             for _ in 0..3 {
@@ -686,7 +690,7 @@ mod tests {
                 call.outcome(SystemTimer.now(), Outcome::Failure(Verdict::Transient), 0);
             }
         }
-        for (seconds, state) in [(1, BreakerState::HeldOpen), (12, BreakerState::HeldOpen), (5, BreakerState::Closed)] {
+        for (seconds, state) in [(1, BreakerState::HeldOpen), (24, BreakerState::HeldOpen), (6, BreakerState::Closed)] {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
             for _ in 0..2 {
                 for (_, teller) in &all {
