@@ -91,9 +91,14 @@ impl Dress {
                 fchown(file, Some(owner.into()), None)?;
                 dress()?;
             }
-            // What is dressed first is for a moment the caller's own, and who could write to it then would still hold it if it stayed so.
-            Some(_) if !access::may_give_away() || mode & 0o022 != 0 => return Err(Errno::EPERM.into()),
+            Some(_) if !access::may_give_away() => return Err(Errno::EPERM.into()),
             Some(owner) => {
+                // What is dressed first is for a moment the caller's own, and who could write to it then would still hold it if it stayed so:
+                // whether it can be given away is tried while it is for nobody else.
+                if mode & 0o022 != 0 {
+                    fchown(file, Some(owner.into()), None)?;
+                    fchown(file, Some(made.uid().into()), None)?;
+                }
                 dress()?;
                 if let Err(error) = fchown(file, Some(owner.into()), None) {
                     let _ = file.set_permissions(made.permissions());

@@ -48,8 +48,8 @@ impl<E: Engine> Store<E> {
     ///
     /// # Errors
     ///
-    /// [`UpdateError`]: the policy gave up, `change` refused, or the store failed: then it may have been changed, if an answer was lost and
-    /// somebody else has changed it since (see [`replace`](Store::replace)).
+    /// [`UpdateError`]: the policy gave up, `change` refused, or the store failed. If the store failed it may have been changed: an answer was lost,
+    /// perhaps, and somebody else has changed it since (see [`replace`](Store::replace)).
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -79,6 +79,8 @@ pub(super) fn wait(
         if let Err((reason, remark)) = admitted {
             let refused = Failure { error: None, verdict: Verdict::Transient, decision: Decision::GiveUp(reason) };
             let (attempt, told) = (attempt - 1, guard.told(now()));
+            // What it gives back goes before the process may end.
+            drop(guard);
             let _ = news.send(News { target: nth, attempt, outcome: Heard::Failed(refused), remark, told });
             return;
         }

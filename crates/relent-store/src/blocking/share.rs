@@ -71,6 +71,7 @@ impl<E: NoRuntime> BlockingShared<E> {
     /// What the store says; then the last interval is not counted.
     pub fn leave(self) -> Result<Shared, Error> {
         self.over.cancel();
+        self.teller.tells_the_last();
         wait(self.teller.tell(true))
     }
 }

@@ -6,7 +6,7 @@ use super::{
     nonsense,
     packed::{OUTLINE, Outline},
 };
-use crate::{Delta, Error, Key, Kind, Listed, Nonce, Time, Version};
+use crate::{Delta, Error, Key, Kind, Listed, Nonce, Shared, Time, Version};
 use std::time::Duration;
 
 impl Redis {
@@ -93,7 +93,7 @@ impl Redis {
                     is_last: false,
                     booking: None,
                 };
-                let shared = self.told(&question, true).await?;
+                let shared = Shared { reserved: 0, ..self.told(&question, true).await? };
                 Ok(Some(Listed::Upstream { name, shared }))
             }
         }

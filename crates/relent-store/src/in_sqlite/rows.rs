@@ -170,7 +170,7 @@ impl Tx<'_> {
         };
         let (recent, ahead) = (now.0.saturating_sub(window * 1000), now.0.saturating_add(window * 1000));
         let teller = told.map_or(Vec::new(), |told| told.process.0.to_vec());
-        let since = now.0.saturating_sub(told.map_or(0, rules::reserved_for));
+        let since = told.map_or(u64::MAX, |told| now.0.saturating_sub(rules::reserved_for(told)));
         let within = params![name, signed(recent), signed(ahead), teller, signed(since)];
         let processes = self.one(&names.sum_processes, within, |row| {
             Ok((unsigned(row, 0)?, unsigned(row, 1)?, unsigned(row, 2)?, unsigned(row, 3)?))

@@ -54,7 +54,8 @@ pub struct Sharing {
     /// used since the last merge, and one permit more; so all together make no more attempts than it says, over the time between
     /// two merges. Where nobody called for a while, the first waits some milliseconds for its permit.
     pub rate: bool,
-    /// How often processes tell each other: a tenth of a second by default, at least a hundredth.
+    /// How often processes tell each other: a tenth of a second by default, at least a hundredth. All should tell as often: what one has
+    /// reserved is free to who tells more often after three times that one's interval, and two seconds at least.
     pub every: Duration,
 }
 
@@ -271,7 +272,7 @@ impl<E: Engine> SharedUpstream<E> {
     /// What the store says; then the last interval is not counted.
     pub async fn leave(self) -> Result<Shared, Error> {
         self.telling.abort();
-        self.teller.told().has_left = true;
+        self.teller.tells_the_last();
         let told = self.teller.tell(true).await;
         self.teller.leaves();
         told
@@ -330,7 +331,7 @@ impl<E: Engine> Teller<E> {
                 told.known.failures > 0 && now < until + until.since(breaker.since)
             }
             (BreakerState::Open, _) => true,
-            (BreakerState::HalfOpen, _) => told.known.failures > 0,
+            (BreakerState::HalfOpen, _) => breaker.probes > 0 && told.known.failures > 0,
             _ => false,
         });
         let counted = self.ledger.take();
@@ -367,7 +368,7 @@ impl<E: Engine> Teller<E> {
             let shared = self.store.engine().merge(&delta).await?;
             let is_old = delta.is_last != is_last;
             self.learn(&delta, &shared);
-            if !is_old {
+            if !is_old || !is_last && self.told().has_left {
                 return Ok(shared);
             }
             delta = self.delta(is_last);
@@ -378,9 +379,8 @@ impl<E: Engine> Teller<E> {
         let (share, wants) = self.sharing.share(shared, delta.reserves);
         let (was_alone, before, untold) = {
             let mut told = self.told();
-            // Of two that were under way the later one may be answered first: all that the other tells is what was booked.
+            // Of two that were under way the later one may be answered first. What the other has booked is nobody's.
             if delta.seq < told.learnt {
-                self.pacing.iter().for_each(|pacing| pacing.learn(SystemTimer.now(), shared.booked, shared.processes));
                 return;
             }
             told.learnt = delta.seq;
@@ -430,8 +430,13 @@ impl<E: Engine> Teller<E> {
 
     /// This process has nothing to do with the others any more, even if an answer is just being heard.
     pub(crate) fn leaves(&self) {
-        self.told().has_left = true;
+        self.tells_the_last();
         self.let_go();
+    }
+
+    /// Nothing is told any more but that it was the last.
+    pub(crate) fn tells_the_last(&self) {
+        self.told().has_left = true;
     }
 
     /// Whether the breaker is as we have set it for all.
@@ -460,6 +465,7 @@ impl<E: Engine> Teller<E> {
             let since = now.since(std::mem::replace(&mut told.reckoned, now));
             (told.known.processes.max(1) as f64, since, !std::mem::replace(&mut told.is_alone, true))
         };
+        self.pacing.iter().for_each(|pacing| pacing.is_away());
         let earned = f64::from(self.sharing.min_per_second) * since.as_secs_f64() / processes;
         self.ledger.add(earned, (self.sharing.floor() / processes).max(1.0));
         // What all have decided together holds no longer than somebody knows that it does; a hand is not taken away.

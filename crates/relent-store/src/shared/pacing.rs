@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// When it is worth asking again, at the earliest; a store is asked no more often.
 pub(super) const SOON: Duration = Duration::from_millis(10);
 
-/// A store that takes longer is missed: it would be given up.
+/// A store that takes longer is not waited for any longer ahead.
 const SLOWEST: u64 = 3_000_000_000;
 
 /// Permits that the store granted to this process. A decision is made under a lock that is held for a few instructions; nothing
@@ -46,8 +46,10 @@ struct Hand {
     again: u64,
     /// Until when this process has earned permits alone.
     alone: u64,
-    /// How long it took from one answer to the next: so far ahead permits are asked for, and as long the store is not missed.
+    /// How long it takes from one answer to the next: so far ahead permits are asked for, and three times as long the store is not missed.
     cycle: u64,
+    /// Whether the store was away since it was last heard of, which is no slowness.
+    was_away: bool,
     processes: u64,
 }
 
@@ -93,6 +95,12 @@ impl Pacing {
         Booking { rate: self.rate, permits: wants.saturating_sub(has), within, back }
     }
 
+    /// The store is away: this process has its share alone, as soon as it would have had it before.
+    pub(super) fn is_away(&self) {
+        let mut hand = self.hand();
+        (hand.cycle, hand.was_away) = (0, true);
+    }
+
     /// What the store granted.
     pub(super) fn learn(&self, now: Timestamp, booked: Booked, processes: u64) {
         let (now, gap, mut hand) = (now.as_nanos(), self.gap(), self.hand());
@@ -106,7 +114,10 @@ impl Pacing {
         }
         hand.at_once = hand.at_once.saturating_add(booked.at_once);
         hand.later = hand.later.saturating_add(booked.permits - booked.at_once);
-        hand.cycle = if hand.heard == 0 { 0 } else { now.saturating_sub(hand.heard).min(SLOWEST) };
+        let took =
+            if hand.heard == 0 || std::mem::take(&mut hand.was_away) { 0 } else { now.saturating_sub(hand.heard) };
+        // One that is quick now and then is not quick.
+        hand.cycle = took.max(hand.cycle / 2).min(SLOWEST);
         let wait =
             if hand.has_asked && booked.permits == 0 { nanos(booked.wait).saturating_sub(self.every) } else { 0 };
         (hand.heard, hand.alone) = (now, 0);
@@ -324,9 +335,13 @@ mod tests {
         assert_eq!((permits, within), (72, 700 * MS));
         pacing.learn(at(2400), booked(3, 0, 10 * MS), 4);
         assert_eq!([2409, 2410, 2430].map(|now| pacing.available(at(now))), [0, 1, 3]);
-        pacing.learn(at(2500), booked(0, 0, 10 * MS), 4);
-        assert_eq!(pacing.booking(false).within, 100 * MS, "it is quick again");
-        pacing.learn(at(90_000), booked(0, 0, 10 * MS), 4);
-        assert_eq!(pacing.booking(false).within, 3000 * MS);
+        for (now, within) in [(2500, 350), (2600, 175), (2700, 100), (90_000, 3000)] {
+            pacing.learn(at(now), booked(0, 0, 10 * MS), 4);
+            assert_eq!(pacing.booking(false).within, within * MS, "{now}");
+        }
+        // To be away is not to be slow.
+        pacing.is_away();
+        pacing.learn(at(180_000), booked(0, 0, 10 * MS), 4);
+        assert_eq!((pacing.booking(false).within, alone(180_000, 180_500)), (100 * MS, 5));
     }
 }

@@ -162,7 +162,7 @@ async fn answers<E: Engine>(engine: &E, clock: Option<&Clock>, run: Nonce, ops: 
                     run: 1,
                     is_open: seq % 5 == 0,
                     is_last: seq % 7 == 6,
-                    every: Duration::from_secs((seq % 4).into()),
+                    every: if clock.is_some() { Duration::from_secs((seq % 4).into()) } else { LONG },
                     reserves: u64::from(permits).pow(u32::from(seq % 20)),
                     booking: Some(Booking { rate, permits, within, back }),
                 };

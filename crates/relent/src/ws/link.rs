@@ -141,7 +141,7 @@ where
     }
 }
 
-/// So many messages that may have to be sent again are confirmed at a time.
+/// So many messages that may have to be sent again are confirmed at a time, where somebody waits for that.
 const SOME: u64 = 8;
 
 /// A connection was lost that had been well, and others with it: what comes now is the first attempt of a herd, at a
@@ -352,7 +352,7 @@ impl<'l, T: Timer> Life<'l, T> {
         // Of many, some as they go, and not all at the end: that may come too late for the server, or for the connection.
         let written = self.line.written();
         let asked = self.pings.back().map_or(0, |(_, asked)| *asked);
-        if self.line.unconfirmed().min(written.saturating_sub(asked)) >= SOME {
+        if self.line.wants_confirmation() && self.line.unconfirmed().min(written.saturating_sub(asked)) >= SOME {
             return Some(self.ping(written));
         }
         if let Some(message) = self.line.take() {
