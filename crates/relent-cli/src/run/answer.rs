@@ -272,7 +272,10 @@ fn lock() -> MutexGuard<'static, Late> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Child, Command};
+    use std::{
+        process::{Child, Command},
+        sync::atomic::{AtomicUsize, Ordering},
+    };
 
     /// Processes of a user, who are asked for their numbers. `None`, which is said: it takes root.
     fn sleepers(test: &str, user: u32, count: usize) -> Option<Vec<Child>> {
@@ -331,14 +334,18 @@ mod tests {
         let Some(others) = sleepers("who_does_not_answer_holds_up_nobody", 65_534, 2) else { return };
         let both = [pids(&theirs), pids(&others)].concat();
         let (gate, asked) = (Gate::new(), Arc::new(Mutex::new(Vec::new())));
+        let (held, freed) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let ask = |pids: &[Pid], silent: &[Pid]| {
             // As after a while.
             lock().waited.clear();
             let (wait, silent, noted) = (gate.wait(), silent.to_vec(), asked.clone());
+            let (held, freed) = (held.clone(), freed.clone());
             let ask = move |pid: Pid| {
                 noted.lock().unwrap().push(pid);
                 if silent.contains(&pid) {
+                    held.fetch_add(1, Ordering::SeqCst);
                     wait();
+                    freed.fetch_add(1, Ordering::SeqCst);
                 }
                 pid.as_raw()
             };
@@ -356,6 +363,11 @@ mod tests {
         assert_eq!(again, [None, None, None, None, None, None, told(6), told(7)]);
         assert_eq!(asked_again, both[6..]);
         gate.open();
+        while freed.load(Ordering::SeqCst) < held.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // From there to the answer they have a few instructions to go.
+        thread::sleep(Duration::from_millis(50));
         let (late, asked_again) = ask(&both[1..4], &[]);
         assert_eq!((late, asked_again), (vec![told(1), told(2), told(3)], vec![]), "they have answered already");
         assert!(all(both.clone(), None, |_| 7).all(|(_, told)| told == Some(7)), "all are asked again");
