@@ -31,7 +31,8 @@ pub struct Delta {
     /// What it may spend of a budget before it tells again, in millionths of a retry: nobody else who reserves may. Up to a million retries; what
     /// is more counts as these.
     pub reserves: u64,
-    /// How often this one tells. What others have reserved who have not told for three times as long, and for two seconds at least, is free to it.
+    /// How often this one tells. What others have reserved who have not told for three times as long is free to it: after two seconds at the
+    /// earliest, and an hour at the latest.
     pub every: Duration,
     /// Whether the process says goodbye: it has no vote any more; what it did still counts.
     pub is_last: bool,
